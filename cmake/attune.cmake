@@ -1,0 +1,55 @@
+# What every room is built with: one interface target for the flags, one function that makes a room, one that makes a test.
+
+find_package(Threads REQUIRED)
+
+add_library(attune_flags INTERFACE)
+target_compile_features(attune_flags INTERFACE cxx_std_20)
+target_compile_options(attune_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(ATTUNE_WERROR)
+  target_compile_options(attune_flags INTERFACE -Werror)
+endif()
+# Never _GLIBCXX_ASSERTIONS: CAF 0.17.6 dereferences an empty shared_ptr when it spawns a function-based actor.
+target_compile_options(attune_flags INTERFACE -fstack-protector-strong -fno-plt)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ATTUNE_SANITIZE)
+  target_compile_definitions(attune_flags INTERFACE _FORTIFY_SOURCE=2)
+endif()
+if(ATTUNE_SANITIZE)
+  # CAF binds a reference to null inside its spawn code; the null check would report that, not us.
+  set(ATTUNE_SANITIZE_FLAGS -fsanitize=${ATTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(ATTUNE_SANITIZE MATCHES "undefined")
+    list(APPEND ATTUNE_SANITIZE_FLAGS -fno-sanitize=null,vptr)
+  endif()
+  if(ATTUNE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(attune_flags INTERFACE -Wno-tsan)
+  endif()
+  target_compile_options(attune_flags INTERFACE ${ATTUNE_SANITIZE_FLAGS})
+  target_link_options(attune_flags INTERFACE ${ATTUNE_SANITIZE_FLAGS})
+endif()
+find_program(ATTUNE_LLD ld.lld)
+if(ATTUNE_LLD)
+  target_link_options(attune_flags INTERFACE -fuse-ld=lld)
+endif()
+target_link_options(attune_flags INTERFACE -Wl,-z,relro,-z,now)
+
+# attune_room(NAME [SOURCES …] [PUBLIC …] [PRIVATE …]): the static library attune_NAME (alias attune::NAME), headers
+# included as <NAME/…>. What it links is what it may include; scripts/check_includes holds the rest.
+function(attune_room name)
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(attune_${name} STATIC ${arg_SOURCES})
+  add_library(attune::${name} ALIAS attune_${name})
+  target_include_directories(attune_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(attune_${name} PUBLIC ${arg_PUBLIC} Threads::Threads PRIVATE attune_flags ${arg_PRIVATE})
+endfunction()
+
+# attune_test(NAME [LABELS …] [TIMEOUT s] SOURCES … LINK …): one Boost.Test executable, one ctest entry.
+function(attune_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/main.cpp)
+  target_link_libraries(${name} PRIVATE attune_flags ${arg_LINK} Boost::unit_test_framework)
+  target_compile_definitions(${name} PRIVATE BOOST_TEST_DYN_LINK ATTUNE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${name} --log_level=message)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()

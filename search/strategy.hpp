@@ -1,0 +1,60 @@
+#pragma once
+
+#include "search/space.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attune::search {
+
+/// What a strategy is told about one configuration.
+struct observation {
+  enum class status : std::uint8_t {
+    measured,    ///< `cost` is the cleaned value
+    censored,    ///< stopped early: the true cost is at least `cost`
+    failed,      ///< the candidate's own fault: never the best; there is no cost
+    dropped,     ///< never measured (cancelled, device lost): nothing was learned; it may be proposed again
+  };
+  status what = status::failed;
+  /// To be minimised, finite: the value, or its negative where the goal is to maximize.
+  double cost = 0;
+};
+
+/// What every strategy is made with.
+struct strategy_options {
+  std::uint64_t seed = 1;
+  /// How many trials there will be, where that is known; none: open-ended. For schedules only.
+  std::optional<std::uint64_t> budget;
+  /// Points to propose first (a default configuration, the best of similar tasks); invalid ones are dropped.
+  std::vector<point> first;
+};
+
+/// What to try next: ask and tell, asynchronous by construction. A strategy knows what is pending (asked, not told), never proposes
+/// an invalid configuration or one that it proposed before (unless that was `dropped`), and uses the whole budget: ask()
+/// gives a configuration as long as there is one left that was never proposed.
+///
+/// Deterministic: the same options and the same sequence of asks and tells give the same proposals on every machine.
+/// Threads: one owner. Cost: stated by each strategy.
+class strategy {
+public:
+  virtual ~strategy() = default;
+  /// The name as the user writes it.
+  virtual std::string_view name() const = 0;
+  /// The next configuration; none when every valid configuration has been proposed (and none of them dropped).
+  virtual std::optional<point> ask() = 0;
+  /// How a proposed configuration ended; each is told once. A point that was never asked for is taken as experience (what the
+  /// caller measured by itself) and is not proposed later.
+  virtual void tell(std::span<const std::uint32_t> p, const observation& o) = 0;
+};
+
+/// Makes a strategy by name. Errors: invalid_spec with the nearest known name.
+result<std::unique_ptr<strategy>> make_strategy(std::string_view name, space_ptr over, strategy_options options);
+
+/// The names that make_strategy knows, with one line each, in the order of the help text.
+struct strategy_info { std::string name, about; };
+std::span<const strategy_info> strategies();
+
+} // namespace attune::search

@@ -1,0 +1,3 @@
+// The one main() of every Boost.Test executable.
+#define BOOST_TEST_MODULE attune
+#include <boost/test/unit_test.hpp>
