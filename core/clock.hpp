@@ -27,7 +27,10 @@ class manual_time final : public time_source {
 public:
   nanoseconds monotonic() const override { return monotonic_; }
   nanoseconds wall() const override { return wall_; }
-  void advance(nanoseconds d) { monotonic_ += d; wall_ += d; }
+  void advance(nanoseconds d) {
+    monotonic_ += d;
+    wall_ += d;
+  }
   /// Steps the wall clock alone, as an administrator or NTP does.
   void step_wall(nanoseconds d) { wall_ += d; }
 

@@ -27,7 +27,8 @@ class configuration {
 public:
   configuration() = default;
   /// @pre names->size() == values.size()
-  configuration(parameter_names names, std::vector<value> values) : names_(std::move(names)), values_(std::move(values)) {}
+  configuration(parameter_names names, std::vector<value> values)
+      : names_(std::move(names)), values_(std::move(values)) {}
   /// From names and values; makes its own list of names.
   explicit configuration(const arguments& values);
 
@@ -40,8 +41,8 @@ public:
   const parameter_names& names() const noexcept { return names_; }
   std::span<const value> values() const noexcept { return values_; }
 
-  /// The canonical encoding: parameters sorted by name (bytes), absent ones left out, each as text and value are encoded
-  /// by attune::encode. Equal configurations, and only these, encode equally.
+  /// The canonical encoding: parameters sorted by name (bytes), absent ones left out, each as text and value are
+  /// encoded by attune::encode. Equal configurations, and only these, encode equally.
   std::string canonical() const;
 
   /// `tile_m=32 unroll=4` for a person.

@@ -10,23 +10,24 @@ namespace attune {
 
 /// What went wrong outside a trial (a trial's failure is core/failure.hpp). Each kind has one exit code of the program.
 enum class errc : std::uint8_t {
-  invalid_spec,     ///< the spec, an option or an argument is wrong; nothing was started
-  not_found,        ///< what was asked for does not exist
-  store_unusable,   ///< the store cannot be opened, read or written
-  store_busy,       ///< another process owns the store
-  store_newer,      ///< the store was written by a newer version
-  store_corrupt,    ///< the store is damaged
-  io,               ///< a file or a process could not be used
-  network,          ///< no hub, refused, no device
-  cancelled,        ///< asked to stop
-  timeout,          ///< a wait reached its limit
-  internal,         ///< a defect of Attune
+  invalid_spec,   ///< the spec, an option or an argument is wrong; nothing was started
+  not_found,      ///< what was asked for does not exist
+  store_unusable, ///< the store cannot be opened, read or written
+  store_busy,     ///< another process owns the store
+  store_newer,    ///< the store was written by a newer version
+  store_corrupt,  ///< the store is damaged
+  io,             ///< a file or a process could not be used
+  network,        ///< no hub, refused, no device
+  cancelled,      ///< asked to stop
+  timeout,        ///< a wait reached its limit
+  internal,       ///< a defect of Attune
 };
 
 /// The name as it stands in JSON and in logs: "invalid_spec" and so on.
 const char* to_string(errc code) noexcept;
 
-/// An error as a value: its kind, one line for a person that says what to do, and where (`file:line`, empty if nowhere).
+/// An error as a value: its kind, one line for a person that says what to do, and where (`file:line`, empty if
+/// nowhere).
 struct error {
   errc code = errc::internal;
   std::string message;
@@ -41,8 +42,8 @@ struct error {
 template <class T>
 class [[nodiscard]] result {
 public:
-  result(T v) : data_(std::in_place_index<0>, std::move(v)) {}       // NOLINT(google-explicit-constructor)
-  result(error e) : data_(std::in_place_index<1>, std::move(e)) {}   // NOLINT(google-explicit-constructor)
+  result(T v) : data_(std::in_place_index<0>, std::move(v)) {}     // NOLINT(google-explicit-constructor)
+  result(error e) : data_(std::in_place_index<1>, std::move(e)) {} // NOLINT(google-explicit-constructor)
 
   bool ok() const noexcept { return data_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
@@ -65,7 +66,7 @@ private:
 class [[nodiscard]] status {
 public:
   status() = default;
-  status(error e) : error_(std::move(e)) {}   // NOLINT(google-explicit-constructor)
+  status(error e) : error_(std::move(e)) {} // NOLINT(google-explicit-constructor)
   bool ok() const noexcept { return !error_; }
   explicit operator bool() const noexcept { return ok(); }
   /// @pre !ok()

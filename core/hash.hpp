@@ -24,8 +24,8 @@ struct digest {
 /// SHA-256 of `data`. Safe from any thread. OpenSSL's implementation.
 digest sha256(std::string_view data);
 
-/// 128 bits that name a measurement: the first half of a SHA-256. The canonical form behind it is compared on every hit, so
-/// a collision costs a miss and never a wrong answer.
+/// 128 bits that name a measurement: the first half of a SHA-256. The canonical form behind it is compared on every
+/// hit, so a collision costs a miss and never a wrong answer.
 struct key128 {
   std::array<std::uint8_t, 16> bytes{};
   friend auto operator<=>(const key128&, const key128&) = default;

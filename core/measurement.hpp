@@ -13,14 +13,14 @@
 
 namespace attune {
 
-/// The cleaned result of a run. `value` is the one statistic that ranks, trains, is stored, shown and exported: the median of
-/// the samples that the robust rule kept (measure/statistics.hpp), in the stored unit. Always finite.
+/// The cleaned result of a run. `value` is the one statistic that ranks, trains, is stored, shown and exported: the
+/// median of the samples that the robust rule kept (measure/statistics.hpp), in the stored unit. Always finite.
 struct measurement {
   double value = 0;
-  double spread = 0;                 ///< half the width of the 95 % interval of the median, divided by |value|; 0 for one sample
-  std::vector<double> samples;       ///< every raw sample in order, in the stored unit, warm-up not among them
-  std::uint32_t rejected = 0;        ///< how many of them the robust rule left out
-  std::vector<std::pair<std::string, double>> metrics;   ///< the cleaned values of the further metrics
+  double spread = 0; ///< half the width of the 95 % interval of the median, divided by |value|; 0 for one sample
+  std::vector<double> samples; ///< every raw sample in order, in the stored unit, warm-up not among them
+  std::uint32_t rejected = 0;  ///< how many of them the robust rule left out
+  std::vector<std::pair<std::string, double>> metrics; ///< the cleaned values of the further metrics
   friend bool operator==(const measurement&, const measurement&) = default;
 };
 
@@ -42,9 +42,10 @@ struct outcome {
   std::variant<measurement, failure> data;
   phase_times phases;
   resource_use used;
-  std::string runner;                ///< the device's or slot's name
-  nanoseconds at{0};                 ///< wall clock at the end, since the epoch
-  std::vector<std::string> notes;    ///< what was noticed: output capped, a descendant reaped late, a zero among the samples
+  std::string runner; ///< the device's or slot's name
+  nanoseconds at{0};  ///< wall clock at the end, since the epoch
+  std::vector<std::string>
+      notes; ///< what was noticed: output capped, a descendant reaped late, a zero among the samples
 
   bool ok() const noexcept { return data.index() == 0; }
   const measurement* measured() const noexcept { return std::get_if<measurement>(&data); }

@@ -8,9 +8,9 @@
 
 namespace attune {
 
-/// xoshiro256** 1.0 (Blackman and Vigna, 2018), seeded by splitmix64. Its sequence and every function below are the same on
-/// every machine and with every standard library (the distributions of <random> are not).
-/// Satisfies UniformRandomBitGenerator. Thread-safety: one owner.
+/// xoshiro256** 1.0 (Blackman and Vigna, 2018), seeded by splitmix64. Its sequence and every function below are the
+/// same on every machine and with every standard library (the distributions of <random> are not). Satisfies
+/// UniformRandomBitGenerator. Thread-safety: one owner.
 class random_engine {
 public:
   using result_type = std::uint64_t;

@@ -1,5 +1,5 @@
-// What a person writes down: the parsed form of a spec file (storage reads YAML and T1 into it), or what a C++ program fills
-// in. Plain values with the contract's defaults; nothing here is checked but by validate().
+// What a person writes down: the parsed form of a spec file (storage reads YAML and T1 into it), or what a C++ program
+// fills in. Plain values with the contract's defaults; nothing here is checked but by validate().
 #pragma once
 
 #include "core/clock.hpp"
@@ -25,29 +25,50 @@ struct source_place {
 };
 
 /// The values of a parameter as they were declared. All domains are finite.
-struct integer_range { std::int64_t first = 0, last = 0, step = 1; bool log = false; };   ///< both ends in
-struct real_range { double first = 0, last = 0, step = 0; };                              ///< both ends in, exact decimal steps
-struct real_grid { double first = 0, last = 0; std::uint32_t count = 0; bool log = false; };  ///< `count` points, both ends in
-struct power_range { std::int64_t first = 1, last = 1; };                                 ///< the powers of two in [first, last]
-struct value_list { std::vector<value> values; };                                         ///< as listed; no two equal
-struct permutation_of { std::vector<std::string> items; };                                ///< all orders of the items
+struct integer_range {
+  std::int64_t first = 0, last = 0, step = 1;
+  bool log = false;
+}; ///< both ends in
+struct real_range {
+  double first = 0, last = 0, step = 0;
+}; ///< both ends in, exact decimal steps
+struct real_grid {
+  double first = 0, last = 0;
+  std::uint32_t count = 0;
+  bool log = false;
+}; ///< `count` points, both ends in
+struct power_range {
+  std::int64_t first = 1, last = 1;
+}; ///< the powers of two in [first, last]
+struct value_list {
+  std::vector<value> values;
+}; ///< as listed; no two equal
+struct permutation_of {
+  std::vector<std::string> items;
+}; ///< all orders of the items
+/// A list written as a Python expression, as T1 files have it (`[1, 2]`, `list(range(1, 9, 2))`, `[2**i for i in
+/// range(5)] + [3]`); search::space::compile evaluates it.
+struct value_expression {
+  std::string text;
+};
 
-using parameter_domain = std::variant<value_list, integer_range, real_range, real_grid, power_range, permutation_of>;
+using parameter_domain =
+    std::variant<value_list, integer_range, real_range, real_grid, power_range, permutation_of, value_expression>;
 
 /// One parameter as declared.
 struct parameter {
-  std::string name;                  ///< [A-Za-z_][A-Za-z0-9_]*
+  std::string name; ///< [A-Za-z_][A-Za-z0-9_]*
   parameter_domain domain;
-  std::string when;                  ///< condition (constraint language); empty: always there
-  std::optional<value> standard;     ///< the default value, for the default configuration; none: the first of the domain
+  std::string when;              ///< condition (constraint language); empty: always there
+  std::optional<value> standard; ///< the default value, for the default configuration; none: the first of the domain
   source_place place;
 };
 
 /// A C++ callable as a constraint over named parameters. Must be pure and safe from any thread.
 struct callable_constraint {
-  std::vector<std::string> over;     ///< the parameters that it reads, in the order of the call
+  std::vector<std::string> over; ///< the parameters that it reads, in the order of the call
   std::function<bool(std::span<const value>)> accept;
-  std::string name;                  ///< for messages
+  std::string name; ///< for messages
 };
 
 /// One constraint: an expression, or a callable.
@@ -69,8 +90,8 @@ struct command {
 enum class working_directory : std::uint8_t { specdir, workdir };
 
 struct build_spec {
-  command run;                               ///< empty: no build
-  std::vector<std::string> sources;          ///< paths relative to the spec's folder; their contents are identity
+  command run;                      ///< empty: no build
+  std::vector<std::string> sources; ///< paths relative to the spec's folder; their contents are identity
   nanoseconds timeout = std::chrono::seconds(60);
   working_directory cwd = working_directory::specdir;
 };
@@ -83,8 +104,8 @@ struct metric_spec {
   enum class from : std::uint8_t { last_number, pattern, json, file, wall };
   std::string name = "time";
   from source = from::last_number;
-  std::string expression;                    ///< the pattern, JSON pointer or file path that `source` needs
-  std::string unit = "s";                    ///< as written; s ms us ns are stored in seconds
+  std::string expression; ///< the pattern, JSON pointer or file path that `source` needs
+  std::string unit = "s"; ///< as written; s ms us ns are stored in seconds
   goal direction = goal::minimize;
   /// The unit as stored: "s" for the four units of time, else `unit`.
   std::string stored_unit() const;
@@ -96,20 +117,20 @@ struct metric_spec {
 struct repeat_spec {
   std::uint32_t min = 1;
   std::uint32_t max = 1;
-  double until = 0;                          ///< 0: always `max`
+  double until = 0; ///< 0: always `max`
 };
 
 struct check_spec {
-  command run;                               ///< empty: no check
+  command run; ///< empty: no check
   nanoseconds timeout = std::chrono::seconds(60);
 };
 
 struct run_spec {
-  command run;                               ///< empty: a callable measures (task::objective)
+  command run; ///< empty: a callable measures (task::objective)
   nanoseconds timeout = std::chrono::seconds(60);
   working_directory cwd = working_directory::specdir;
   std::vector<metric_spec> metrics{metric_spec{}};
-  std::size_t objective = 0;                 ///< index into metrics
+  std::size_t objective = 0; ///< index into metrics
   std::uint32_t warmup = 0;
   repeat_spec repeats;
   check_spec check;
@@ -117,23 +138,23 @@ struct run_spec {
 
 struct search_spec {
   std::string strategy = "auto";
-  std::optional<std::uint64_t> trials;       ///< none: until the space is exhausted or time is over
-  std::optional<double> fraction;            ///< of the valid configurations, in (0, 1]; rounded up; excludes trials
+  std::optional<std::uint64_t> trials; ///< none: until the space is exhausted or time is over
+  std::optional<double> fraction;      ///< of the valid configurations, in (0, 1]; rounded up; excludes trials
   std::optional<nanoseconds> time;
   std::uint64_t seed = 1;
 };
 
 struct measure_spec {
-  std::optional<std::uint32_t> slots;        ///< none: auto
-  std::optional<std::uint32_t> builders;     ///< none: auto
-  double tolerance = 0.02;                   ///< the noise that the user accepts, a fraction
+  std::optional<std::uint32_t> slots;    ///< none: auto
+  std::optional<std::uint32_t> builders; ///< none: auto
+  double tolerance = 0.02;               ///< the noise that the user accepts, a fraction
 };
 
 /// One task as it was written.
 struct task_spec {
   std::string name;
   arguments workload;
-  arguments target;                          ///< `device` and the extra entries, as written
+  arguments target; ///< `device` and the extra entries, as written
   std::vector<parameter> parameters;
   std::vector<constraint> constraints;
   std::optional<build_spec> build;
@@ -141,9 +162,9 @@ struct task_spec {
   search_spec search;
   measure_spec measure;
   double weight = 1;
-  std::string directory;                     ///< absolute folder of the spec file: {specdir}
-  std::string file;                          ///< the spec file as named by the user; empty: made by a program
-  std::vector<std::string> warnings;         ///< what was read leniently, one line each
+  std::string directory;             ///< absolute folder of the spec file: {specdir}
+  std::string file;                  ///< the spec file as named by the user; empty: made by a program
+  std::vector<std::string> warnings; ///< what was read leniently, one line each
 };
 
 } // namespace attune

@@ -28,8 +28,8 @@ struct target {
 /// `kernel` (release). Reads /proc and uname, and runs the compiler once; the answer is kept for the process's life.
 const arguments& machine_fingerprint();
 
-/// The spec's `target:` joined with the fingerprint of this machine: the spec's entries first, then the machine's facts that
-/// the spec does not name.
+/// The spec's `target:` joined with the fingerprint of this machine: the spec's entries first, then the machine's facts
+/// that the spec does not name.
 target local_target(const arguments& written);
 
 } // namespace attune

@@ -10,15 +10,17 @@
 
 namespace attune {
 
-/// A C++ callable that measures one configuration: returns its samples in the metric's unit, or the failure. It is called on a
-/// runner's own thread, one call at a time for each slot; it may throw std::exception (a run_error with its text). The
-/// token is asked to stop at the run's limit; a callable that does not look at it keeps its slot until it returns.
-using objective_function = std::function<std::variant<std::vector<double>, failure>(const configuration&, std::stop_token)>;
+/// A C++ callable that measures one configuration: returns its samples in the metric's unit, or the failure. It is
+/// called on a runner's own thread, one call at a time for each slot; it may throw std::exception (a run_error with its
+/// text). The token is asked to stop at the run's limit; a callable that does not look at it keeps its slot until it
+/// returns.
+using objective_function =
+    std::function<std::variant<std::vector<double>, failure>(const configuration&, std::stop_token)>;
 
-/// What identity is made of (DESIGN.md, rule 3). Each part has its own digest, so that the store can answer by workload and
-/// by target; the task's digest is the SHA-256 of the three, one after the other.
+/// What identity is made of (DESIGN.md, rule 3). Each part has its own digest, so that the store can answer by workload
+/// and by target; the task's digest is the SHA-256 of the three, one after the other.
 struct task_identity {
-  std::string workload_form, target_form, method_form;   ///< the canonical encodings
+  std::string workload_form, target_form, method_form; ///< the canonical encodings
   digest workload_key, target_key, method_key;
   digest task_key;
 };
@@ -29,7 +31,7 @@ struct task {
   workload load;
   target where;
   task_identity identity;
-  objective_function objective;      ///< empty: spec.run.run measures
+  objective_function objective; ///< empty: spec.run.run measures
 
   const metric_spec& metric() const { return spec.run.metrics[spec.run.objective]; }
   /// True where `a` is better than `b` for this task's goal.
@@ -37,9 +39,9 @@ struct task {
 };
 using task_ptr = std::shared_ptr<const task>;
 
-/// The canonical form of how a task is built and measured: the commands, the contents of the named source files (as SHA-256),
-/// the limits, metrics, warm-up, repeats and check; for a callable its name and version as `spec.run` states them.
-/// Errors: io, where a source cannot be read (naming it).
+/// The canonical form of how a task is built and measured: the commands, the contents of the named source files (as
+/// SHA-256), the limits, metrics, warm-up, repeats and check; for a callable its name and version as `spec.run` states
+/// them. Errors: io, where a source cannot be read (naming it).
 result<std::string> method_form(const task_spec& spec);
 
 /// Makes the task: reads the sources, joins the machine's fingerprint, computes the identity.
@@ -56,12 +58,12 @@ using trial_number = std::uint64_t;
 /// One configuration asked for.
 struct trial {
   trial_number number = 0;
-  std::uint64_t session = 0;         ///< who asked (the tuner's number in this process)
+  std::uint64_t session = 0; ///< who asked (the tuner's number in this process)
   task_ptr of;
   configuration config;
-  std::string canonical;             ///< config.canonical()
-  key128 key;                        ///< measurement_key(of->identity, canonical)
-  nanoseconds proposed{0};           ///< monotonic
+  std::string canonical;   ///< config.canonical()
+  key128 key;              ///< measurement_key(of->identity, canonical)
+  nanoseconds proposed{0}; ///< monotonic
 };
 using trial_ptr = std::shared_ptr<const trial>;
 using outcome_ptr = std::shared_ptr<const outcome>;

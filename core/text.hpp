@@ -15,8 +15,8 @@ namespace attune {
 /// misspelling (at most a third of the longer word, and at least one letter right); none otherwise.
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates);
 
-/// `500ms`, `10s`, `5m`, `2h`, `1.5s`; units ns us ms s m h d. A number without a unit is refused (except `0`), as are negative and
-/// non-finite ones, and more than 10,000 days.
+/// `500ms`, `10s`, `5m`, `2h`, `1.5s`; units ns us ms s m h d. A number without a unit is refused (except `0`), as are
+/// negative and non-finite ones, and more than 10,000 days.
 result<nanoseconds> parse_duration(std::string_view text);
 
 /// `1.23 ms`, `45 s`, `3 min 20 s`: for a person, three significant digits.
@@ -24,8 +24,8 @@ std::string human_duration(nanoseconds d);
 /// A value in its unit for a person: seconds scaled to ns/us/ms/s, anything else `value unit`.
 std::string human_value(double v, std::string_view unit);
 
-/// Reads a whole decimal floating-point text (as strtod in the C locale would, also `1e-3`, `+.5`, `nan`, `inf`); none if
-/// anything is left over. Never looks at the process's locale.
+/// Reads a whole decimal floating-point text (as strtod in the C locale would, also `1e-3`, `+.5`, `nan`, `inf`); none
+/// if anything is left over. Never looks at the process's locale.
 std::optional<double> parse_double(std::string_view text) noexcept;
 /// Reads a whole decimal 64-bit integer, sign allowed; none on overflow or anything left over.
 std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;

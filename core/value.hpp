@@ -33,14 +33,14 @@ public:
   enum class kind : std::uint8_t { absent, boolean, integer, real, text, order };
 
   value() = default;
-  value(bool b) : data_(b) {}                                   // NOLINT(google-explicit-constructor)
-  value(int i) : data_(static_cast<std::int64_t>(i)) {}         // NOLINT(google-explicit-constructor)
-  value(std::int64_t i) : data_(i) {}                           // NOLINT(google-explicit-constructor)
-  value(double d) : data_(d == 0.0 ? 0.0 : d) {}                // NOLINT(google-explicit-constructor)
-  value(std::string s) : data_(std::move(s)) {}                 // NOLINT(google-explicit-constructor)
-  value(const char* s) : data_(std::string(s)) {}               // NOLINT(google-explicit-constructor)
-  value(std::string_view s) : data_(std::string(s)) {}          // NOLINT(google-explicit-constructor)
-  value(permutation p) : data_(std::move(p)) {}                 // NOLINT(google-explicit-constructor)
+  value(bool b) : data_(b) {}                           // NOLINT(google-explicit-constructor)
+  value(int i) : data_(static_cast<std::int64_t>(i)) {} // NOLINT(google-explicit-constructor)
+  value(std::int64_t i) : data_(i) {}                   // NOLINT(google-explicit-constructor)
+  value(double d) : data_(d == 0.0 ? 0.0 : d) {}        // NOLINT(google-explicit-constructor)
+  value(std::string s) : data_(std::move(s)) {}         // NOLINT(google-explicit-constructor)
+  value(const char* s) : data_(std::string(s)) {}       // NOLINT(google-explicit-constructor)
+  value(std::string_view s) : data_(std::string(s)) {}  // NOLINT(google-explicit-constructor)
+  value(permutation p) : data_(std::move(p)) {}         // NOLINT(google-explicit-constructor)
 
   kind type() const noexcept { return static_cast<kind>(data_.index()); }
   bool is_absent() const noexcept { return type() == kind::absent; }
@@ -69,10 +69,10 @@ private:
 /// The name of a kind for messages: "integer", "float", "boolean", "string", "permutation", "absent".
 const char* to_string(value::kind k) noexcept;
 
-/// Appends the canonical, typed, self-delimiting encoding of `v` to `out`; distinct values have distinct encodings and no
-/// encoding is a prefix of another. One tag byte, then: `a` absent; `t`/`f` booleans; `i` + decimal + `;` integers;
-/// `d` + the IEEE-754 bits as 16 hex digits reals; `s` + byte length + `:` + bytes text; `p` + count + `:` + each element as
-/// text is encoded.
+/// Appends the canonical, typed, self-delimiting encoding of `v` to `out`; distinct values have distinct encodings and
+/// no encoding is a prefix of another. One tag byte, then: `a` absent; `t`/`f` booleans; `i` + decimal + `;` integers;
+/// `d` + the IEEE-754 bits as 16 hex digits reals; `s` + byte length + `:` + bytes text; `p` + count + `:` + each
+/// element as text is encoded.
 void encode(const value& v, std::string& out);
 
 /// The shortest decimal text that reads back as `d`, never in the locale's form: 0.1, 1, 1e+30, inf, nan.

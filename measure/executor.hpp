@@ -11,10 +11,11 @@
 
 namespace attune::measure {
 
-/// What a build left behind: the private folder of the trial and the artifact in it. The folder is deleted with the last owner.
+/// What a build left behind: the private folder of the trial and the artifact in it. The folder is deleted with the
+/// last owner.
 struct artifact {
-  std::string directory;             ///< absolute: {workdir}
-  std::string path;                  ///< absolute: {artifact}; empty where the build made none
+  std::string directory; ///< absolute: {workdir}
+  std::string path;      ///< absolute: {artifact}; empty where the build made none
   ~artifact();
   artifact(std::string dir, std::string file) : directory(std::move(dir)), path(std::move(file)) {}
   artifact(const artifact&) = delete;
@@ -39,9 +40,9 @@ struct run_result {
 };
 
 /// Builds one configuration at a time. The seam between the builder actor and the ways to build.
-/// Asynchronous: build() returns at once; `done` is called exactly once, from any thread, when the process group is gone and the
-/// result is there. cancel() ends the build in progress early (its `done` gets `cancelled`); without one it does nothing.
-/// Both may be called from any thread, build() only when no build is in progress.
+/// Asynchronous: build() returns at once; `done` is called exactly once, from any thread, when the process group is
+/// gone and the result is there. cancel() ends the build in progress early (its `done` gets `cancelled`); without one
+/// it does nothing. Both may be called from any thread, build() only when no build is in progress.
 class builder {
 public:
   using callback = std::function<void(build_result)>;
@@ -50,8 +51,9 @@ public:
   virtual void cancel() = 0;
 };
 
-/// Runs and times one built configuration at a time on one slot. As `builder` in every other respect. `built` is null where the
-/// task has no build. A runner of callables runs `objective` inside run() (its caller is a thread of its own).
+/// Runs and times one built configuration at a time on one slot. As `builder` in every other respect. `built` is null
+/// where the task has no build. A runner of callables runs `objective` inside run() (its caller is a thread of its
+/// own).
 class runner {
 public:
   using callback = std::function<void(run_result)>;

@@ -21,23 +21,23 @@ __extension__ using uint128 = unsigned __int128;
 /// Decimal text of a 128-bit count.
 std::string to_string(uint128 n);
 
-/// A point: for each parameter, in the order of declaration, the index of its value in its domain, or `inactive` where the
-/// parameter's condition is false.
+/// A point: for each parameter, in the order of declaration, the index of its value in its domain, or `inactive` where
+/// the parameter's condition is false.
 using point = std::vector<std::uint32_t>;
 inline constexpr std::uint32_t inactive = 0xffffffffu;
 
 /// What a strategy may know about one parameter.
 struct parameter_info {
   std::string name;
-  std::uint32_t size = 0;            ///< values in the domain
-  bool ordinal = true;               ///< neighbours in the domain are alike (numbers); false: categories (strings, booleans, orders)
-  bool conditional = false;          ///< may be inactive
+  std::uint32_t size = 0; ///< values in the domain
+  bool ordinal = true; ///< neighbours in the domain are alike (numbers); false: categories (strings, booleans, orders)
+  bool conditional = false; ///< may be inactive
 };
 
 /// Which configurations count as neighbours of one.
 enum class neighbourhood : std::uint8_t {
-  adjacent,    ///< one parameter moved to the next or previous value that gives a valid configuration
-  hamming,     ///< any one parameter changed to any value
+  adjacent, ///< one parameter moved to the next or previous value that gives a valid configuration
+  hamming,  ///< any one parameter changed to any value
 };
 
 /// The valid configurations of a search space. Immutable once compiled; safe to share between threads without locks.
@@ -45,10 +45,11 @@ enum class neighbourhood : std::uint8_t {
 class space {
 public:
   /// Compiles parameters and constraints.
-  /// Errors (invalid_spec, with place and remedy): empty or doubled names, empty or doubled values, a constraint that does not
-  /// parse or names something unknown (`references` are the workload's and target's arguments, readable as `workload.m`),
-  /// cyclic conditions, no valid configuration (naming the smallest set of constraints that conflict).
-  static result<std::shared_ptr<const space>> compile(std::span<const parameter> parameters, std::span<const constraint> constraints,
+  /// Errors (invalid_spec, with place and remedy): empty or doubled names, empty or doubled values, a constraint that
+  /// does not parse or names something unknown (`references` are the workload's and target's arguments, readable as
+  /// `workload.m`), cyclic conditions, no valid configuration (naming the smallest set of constraints that conflict).
+  static result<std::shared_ptr<const space>> compile(std::span<const parameter> parameters,
+                                                      std::span<const constraint> constraints,
                                                       const arguments& workload = {}, const arguments& target = {});
   virtual ~space() = default;
 
@@ -73,7 +74,8 @@ public:
   /// Every neighbour of `p`, in a fixed order.
   virtual std::vector<point> neighbours(std::span<const std::uint32_t> p, neighbourhood kind) const = 0;
   /// One neighbour drawn at random; none where there is none. Costs far less than neighbours().
-  virtual std::optional<point> neighbour(std::span<const std::uint32_t> p, neighbourhood kind, random_engine& rng) const = 0;
+  virtual std::optional<point> neighbour(std::span<const std::uint32_t> p, neighbourhood kind,
+                                         random_engine& rng) const = 0;
 
   /// A valid configuration that keeps as much of `p` (which may be invalid) as a random repair finds.
   virtual point repair(std::span<const std::uint32_t> p, random_engine& rng) const = 0;
@@ -81,11 +83,12 @@ public:
   /// Calls `visit` for each valid configuration in order until it returns false.
   virtual void for_each(const std::function<bool(std::span<const std::uint32_t>)>& visit) const = 0;
 
-  /// 0 for equal points, at most 1: the mean over parameters of the ordinals' rank distance and the categories' inequality.
+  /// 0 for equal points, at most 1: the mean over parameters of the ordinals' rank distance and the categories'
+  /// inequality.
   virtual double distance(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) const = 0;
 
-  /// Fixed-length numeric features for models: an ordinal is one number (its value, log2 of it where the domain is geometric),
-  /// a category is one-hot, an inactive parameter NaN or all zero.
+  /// Fixed-length numeric features for models: an ordinal is one number (its value, log2 of it where the domain is
+  /// geometric), a category is one-hot, an inactive parameter NaN or all zero.
   virtual std::size_t features() const = 0;
   virtual void encode(std::span<const std::uint32_t> p, std::span<float> out) const = 0;
 
@@ -94,15 +97,16 @@ public:
 
   /// The configuration of a point, sharing this space's names.
   configuration to_configuration(std::span<const std::uint32_t> p) const;
-  /// The point of a configuration; errors (invalid_spec) name an unknown parameter, a value not in its domain, a missing one.
-  /// Numbers match by value here (`64` finds `64.0`), since people and other tools write them so. Validity is contains().
+  /// The point of a configuration; errors (invalid_spec) name an unknown parameter, a value not in its domain, a
+  /// missing one. Numbers match by value here (`64` finds `64.0`), since people and other tools write them so. Validity
+  /// is contains().
   result<point> to_point(const configuration& c) const;
   /// The configuration of declared defaults (each parameter's `standard`, else its first value), repaired in a fixed
   /// way if it is invalid.
   virtual point standard() const = 0;
 
 protected:
-  parameter_names names_;            ///< set by the implementation
+  parameter_names names_; ///< set by the implementation
 };
 using space_ptr = std::shared_ptr<const space>;
 

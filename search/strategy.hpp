@@ -13,10 +13,10 @@ namespace attune::search {
 /// What a strategy is told about one configuration.
 struct observation {
   enum class status : std::uint8_t {
-    measured,    ///< `cost` is the cleaned value
-    censored,    ///< stopped early: the true cost is at least `cost`
-    failed,      ///< the candidate's own fault: never the best; there is no cost
-    dropped,     ///< never measured (cancelled, device lost): nothing was learned; it may be proposed again
+    measured, ///< `cost` is the cleaned value
+    censored, ///< stopped early: the true cost is at least `cost`
+    failed,   ///< the candidate's own fault: never the best; there is no cost
+    dropped,  ///< never measured (cancelled, device lost): nothing was learned; it may be proposed again
   };
   status what = status::failed;
   /// To be minimised, finite: the value, or its negative where the goal is to maximize.
@@ -32,9 +32,9 @@ struct strategy_options {
   std::vector<point> first;
 };
 
-/// What to try next: ask and tell, asynchronous by construction. A strategy knows what is pending (asked, not told), never proposes
-/// an invalid configuration or one that it proposed before (unless that was `dropped`), and uses the whole budget: ask()
-/// gives a configuration as long as there is one left that was never proposed.
+/// What to try next: ask and tell, asynchronous by construction. A strategy knows what is pending (asked, not told),
+/// never proposes an invalid configuration or one that it proposed before (unless that was `dropped`), and uses the
+/// whole budget: ask() gives a configuration as long as there is one left that was never proposed.
 ///
 /// Deterministic: the same options and the same sequence of asks and tells give the same proposals on every machine.
 /// Threads: one owner. Cost: stated by each strategy.
@@ -45,8 +45,8 @@ public:
   virtual std::string_view name() const = 0;
   /// The next configuration; none when every valid configuration has been proposed (and none of them dropped).
   virtual std::optional<point> ask() = 0;
-  /// How a proposed configuration ended; each is told once. A point that was never asked for is taken as experience (what the
-  /// caller measured by itself) and is not proposed later.
+  /// How a proposed configuration ended; each is told once. A point that was never asked for is taken as experience
+  /// (what the caller measured by itself) and is not proposed later.
   virtual void tell(std::span<const std::uint32_t> p, const observation& o) = 0;
 };
 
@@ -54,7 +54,9 @@ public:
 result<std::unique_ptr<strategy>> make_strategy(std::string_view name, space_ptr over, strategy_options options);
 
 /// The names that make_strategy knows, with one line each, in the order of the help text.
-struct strategy_info { std::string name, about; };
+struct strategy_info {
+  std::string name, about;
+};
 std::span<const strategy_info> strategies();
 
 } // namespace attune::search

@@ -20,22 +20,22 @@ using record_id = std::uint64_t;
 
 /// One measurement or failure as it is remembered. The identity's canonical forms are stored once for each task.
 struct record {
-  record_id id = 0;                  ///< given by the store
-  digest task;                       ///< task_identity::task_key
+  record_id id = 0; ///< given by the store
+  digest task;      ///< task_identity::task_key
   digest workload, target, method;
   key128 key;
   configuration config;
   outcome result;
-  std::string session;               ///< the session that measured it; empty: imported
+  std::string session; ///< the session that measured it; empty: imported
 };
 
 /// What is written about a task once, before its first record.
 struct task_entry {
   digest task, workload, target, method;
-  std::string workload_form, target_form, method_form;    ///< the canonical encodings
+  std::string workload_form, target_form, method_form; ///< the canonical encodings
   std::string name;
   arguments workload_args, target_facts;
-  std::string metric, unit;          ///< of the objective; the unit as stored
+  std::string metric, unit; ///< of the objective; the unit as stored
   goal direction = goal::minimize;
 };
 task_entry entry_of(const task& t);
@@ -44,16 +44,17 @@ task_entry entry_of(const task& t);
 struct cached {
   key128 key;
   digest task;
-  std::string canonical;             ///< the configuration's canonical form, compared on every hit
+  std::string canonical; ///< the configuration's canonical form, compared on every hit
   record_id record = 0;
   outcome_ptr result;
-  std::uint64_t bytes() const noexcept;   ///< what it counts for against the bound
+  std::uint64_t bytes() const noexcept; ///< what it counts for against the bound
 };
 
-/// One step of a session as it is needed to resume: the trial, how many had been proposed before it was told, and its end.
+/// One step of a session as it is needed to resume: the trial, how many had been proposed before it was told, and its
+/// end.
 struct session_step {
   trial_number number = 0;
-  trial_number asked_before = 0;     ///< how many proposals the strategy had made when this one was told
+  trial_number asked_before = 0; ///< how many proposals the strategy had made when this one was told
   key128 key;
   configuration config;
   bool from_cache = false;
@@ -62,12 +63,12 @@ struct session_step {
 
 /// One session: a spec with its strategy and seed.
 struct session_entry {
-  std::string id;                    ///< hex; a digest of task, space, strategy and seed
+  std::string id; ///< hex; a digest of task, space, strategy and seed
   std::string task_name, strategy;
   std::uint64_t seed = 0;
   std::uint64_t steps = 0;
-  std::uint32_t credits = 0;         ///< the number of trials in flight that the steps were made with
-  nanoseconds started{0};            ///< wall
+  std::uint32_t credits = 0; ///< the number of trials in flight that the steps were made with
+  nanoseconds started{0};    ///< wall
 };
 
 /// One thing to append, all in one atomic, durable write with whatever else is in the same group.
@@ -75,11 +76,11 @@ struct append_item {
   task_ptr of;
   trial_ptr what;
   outcome_ptr result;
-  std::string session;               ///< whose step this is
+  std::string session; ///< whose step this is
   trial_number asked_before = 0;
-  bool from_cache = false;           ///< only the session's step is written, no record
-  bool cacheable = true;             ///< false: infrastructure faults stay out of the cache
-  record_id record = 0;              ///< out: what the store gave it
+  bool from_cache = false; ///< only the session's step is written, no record
+  bool cacheable = true;   ///< false: infrastructure faults stay out of the cache
+  record_id record = 0;    ///< out: what the store gave it
 };
 
 struct cache_limits {
@@ -89,7 +90,7 @@ struct cache_limits {
 
 struct store_statistics {
   std::uint64_t records = 0, tasks = 0, targets = 0, failures = 0, cache_entries = 0, hits = 0, evicted = 0, bytes = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> misses;   ///< by cause: new, target, source, method, evicted
+  std::vector<std::pair<std::string, std::uint64_t>> misses; ///< by cause: new, target, source, method, evicted
   std::uint32_t schema = 0;
 };
 
