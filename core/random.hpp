@@ -8,6 +8,8 @@
 
 namespace attune {
 
+__extension__ using uint128 = unsigned __int128;
+
 /// xoshiro256** 1.0 (Blackman and Vigna, 2018), seeded by splitmix64. Its sequence and every function below are the
 /// same on every machine and with every standard library (the distributions of <random> are not). Satisfies
 /// UniformRandomBitGenerator. Thread-safety: one owner.
@@ -22,7 +24,7 @@ public:
   /// Uniform in [0, n), without bias (Lemire's method). @pre n > 0
   std::uint64_t below(std::uint64_t n) noexcept;
   /// Uniform in [0, n) for 128-bit n. @pre n > 0
-  unsigned __int128 below128(unsigned __int128 n) noexcept;
+  uint128 below128(uint128 n) noexcept;
   /// Uniform in [0, 1) with 53 bits.
   double uniform() noexcept;
   /// Standard normal (Box-Muller, one value a call, no state kept).

@@ -159,6 +159,7 @@ struct task_spec {
   std::vector<constraint> constraints;
   std::optional<build_spec> build;
   run_spec run;
+  std::string callable; ///< where a C++ callable measures: its name and version, which are identity
   search_spec search;
   measure_spec measure;
   double weight = 1;

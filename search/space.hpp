@@ -16,7 +16,7 @@
 
 namespace attune::search {
 
-__extension__ using uint128 = unsigned __int128;
+using attune::uint128;
 
 /// Decimal text of a 128-bit count.
 std::string to_string(uint128 n);

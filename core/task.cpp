@@ -1,0 +1,127 @@
+#include "core/task.hpp"
+
+#include <fstream>
+#include <sstream>
+
+namespace attune {
+
+namespace {
+
+/// Appends one named, length-prefixed field: what follows can never be read as part of it.
+void field(std::string& out, std::string_view name, std::string_view text) {
+  out += name;
+  out += '=';
+  out += std::to_string(text.size());
+  out += ':';
+  out += text;
+  out += ';';
+}
+
+void field(std::string& out, std::string_view name, const command& c) {
+  std::string form = c.shell.empty() ? "argv" : "shell:" + c.shell;
+  if (c.shell.empty())
+    for (const auto& word : c.argv) field(form, "", word);
+  field(out, name, form);
+}
+
+void field(std::string& out, std::string_view name, std::int64_t n) { field(out, name, std::to_string(n)); }
+
+void field(std::string& out, std::string_view name, double d) {
+  std::string form;
+  encode(value(d), form);
+  field(out, name, form);
+}
+
+const char* name_of(metric_spec::from source) noexcept {
+  switch (source) {
+  case metric_spec::from::last_number:
+    return "last_number";
+  case metric_spec::from::pattern:
+    return "pattern";
+  case metric_spec::from::json:
+    return "json";
+  case metric_spec::from::file:
+    return "file";
+  case metric_spec::from::wall:
+    return "wall";
+  }
+  return "";
+}
+
+} // namespace
+
+result<std::string> method_form(const task_spec& spec) {
+  std::string out = "method/1:";
+  if (spec.build) {
+    field(out, "build", spec.build->run);
+    field(out, "build.timeout", spec.build->timeout.count());
+    field(out, "build.cwd", static_cast<std::int64_t>(spec.build->cwd));
+    for (const auto& name : spec.build->sources) {
+      const std::string path = name.starts_with('/') || spec.directory.empty() ? name : spec.directory + "/" + name;
+      std::ifstream in(path, std::ios::binary);
+      std::ostringstream contents;
+      // An empty file makes the stream operator fail by its own rule; only a file that cannot be read is an error.
+      if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(contents << in.rdbuf())) || in.bad())
+        return error{errc::invalid_spec, "cannot read the source file '" + path + "' named under build.sources",
+                     spec.file};
+      field(out, "source." + name, sha256(contents.view()).hex());
+    }
+  }
+  field(out, "callable", spec.callable);
+  field(out, "run", spec.run.run);
+  field(out, "run.timeout", spec.run.timeout.count());
+  field(out, "run.cwd", static_cast<std::int64_t>(spec.run.cwd));
+  field(out, "warmup", static_cast<std::int64_t>(spec.run.warmup));
+  field(out, "repeats.min", static_cast<std::int64_t>(spec.run.repeats.min));
+  field(out, "repeats.max", static_cast<std::int64_t>(spec.run.repeats.max));
+  field(out, "repeats.until", spec.run.repeats.until);
+  field(out, "check", spec.run.check.run);
+  field(out, "check.timeout", spec.run.check.timeout.count());
+  field(out, "objective", static_cast<std::int64_t>(spec.run.objective));
+  for (const auto& m : spec.run.metrics) {
+    field(out, "metric", m.name);
+    field(out, "metric.from", name_of(m.source));
+    field(out, "metric.expression", m.expression);
+    field(out, "metric.unit", m.unit);
+    field(out, "metric.goal", to_string(m.direction));
+  }
+  return out;
+}
+
+result<task_ptr> make_task(task_spec spec, objective_function objective) {
+  auto where = local_target(spec.target);
+  return make_task(std::move(spec), std::move(where), std::move(objective));
+}
+
+result<task_ptr> make_task(task_spec spec, target where, objective_function objective) {
+  auto method = method_form(spec);
+  if (!method) return method.err();
+  if (spec.run.metrics.empty() || spec.run.objective >= spec.run.metrics.size())
+    return error{errc::invalid_spec, "the objective is none of the metrics", spec.file};
+  auto out = std::make_shared<task>();
+  out->load = {spec.name, spec.workload};
+  out->where = std::move(where);
+  out->spec = std::move(spec);
+  out->objective = std::move(objective);
+  auto& id = out->identity;
+  id.workload_form = out->load.canonical();
+  id.target_form = out->where.canonical();
+  id.method_form = std::move(*method);
+  id.workload_key = sha256(id.workload_form);
+  id.target_key = sha256(id.target_form);
+  id.method_key = sha256(id.method_form);
+  std::string all;
+  for (const auto* part : {&id.workload_key, &id.target_key, &id.method_key}) all += part->view();
+  id.task_key = sha256(all);
+  return task_ptr(std::move(out));
+}
+
+key128 measurement_key(const task_identity& task, std::string_view canonical_configuration) {
+  std::string input;
+  input.reserve(task.task_key.bytes.size() + canonical_configuration.size());
+  input += task.task_key.view();
+  input += canonical_configuration;
+  return truncate(sha256(input));
+}
+
+} // namespace attune
