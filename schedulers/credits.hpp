@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace attune::schedulers {
+
+/// How many trials each client may have in flight (proposed, not told): the end of the back pressure that the tuners
+/// feel.
+///
+/// The window of a client is constant while clients and slots are, so that its sequence of asks and tells depends on
+/// nothing but the order of its results (DESIGN.md, rule 9): a result brings its own credit back. Windows change only
+/// when a client comes or goes, or when the slots change; then the ledger says whose. Thread-safety: one owner.
+class credit_ledger {
+public:
+  struct window {
+    std::uint64_t client = 0;
+    std::uint32_t credits = 0;
+    friend bool operator==(const window&, const window&) = default;
+  };
+
+  /// The total to be shared, at least one for each client whatever it is. Returns the windows that changed.
+  std::vector<window> set_total(std::uint32_t total);
+  /// A client comes; `wish` is the most that it can use (0: no limit of its own). Returns the windows that changed.
+  std::vector<window> attach(std::uint64_t client, std::uint32_t wish = 0);
+  /// A client goes. Returns the windows that changed.
+  std::vector<window> detach(std::uint64_t client);
+  /// The window of a client; 0 for an unknown one.
+  std::uint32_t of(std::uint64_t client) const noexcept;
+  std::size_t clients() const noexcept { return entries_.size(); }
+
+private:
+  struct entry {
+    std::uint64_t client = 0;
+    std::uint32_t wish = 0, now = 0;
+  };
+  std::vector<window> share();
+  std::vector<entry> entries_;
+  std::uint32_t total_ = 1;
+};
+
+} // namespace attune::schedulers

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "core/failure.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace attune::schedulers {
+
+/// How often a trial may be tried again after a fault that is not its own.
+struct retry_policy {
+  std::uint32_t attempts = 3;     ///< in all, the first among them
+  std::uint32_t devices_lost = 2; ///< a candidate that has lost this many devices is quarantined: never tried again
+};
+
+/// The faults of one trial so far, and what follows from the next one.
+class retry_state {
+public:
+  enum class verdict : std::uint8_t {
+    final_failure, ///< the candidate's own fault, or cancelled: it stands
+    again,         ///< try again, on a place that is not in failed_places()
+    exhausted,     ///< no more attempts: the failure stands
+    quarantined,   ///< it has lost too many devices: the failure stands, and the candidate is marked
+  };
+
+  /// Takes note of a failure at `place` (a slot or builder) and says what follows.
+  verdict failed(failure_kind kind, std::uint32_t place, const retry_policy& policy) {
+    if (!is_infrastructure(kind) || kind == failure_kind::cancelled) return verdict::final_failure;
+    failed_places_.push_back(place);
+    if (kind == failure_kind::device_lost && ++lost_ >= policy.devices_lost) return verdict::quarantined;
+    return failed_places_.size() >= policy.attempts ? verdict::exhausted : verdict::again;
+  }
+  /// Never again on one of these.
+  const std::vector<std::uint32_t>& failed_places() const noexcept { return failed_places_; }
+  bool failed_at(std::uint32_t place) const noexcept {
+    for (const auto p : failed_places_)
+      if (p == place) return true;
+    return false;
+  }
+
+private:
+  std::vector<std::uint32_t> failed_places_;
+  std::uint32_t lost_ = 0;
+};
+
+} // namespace attune::schedulers
