@@ -20,12 +20,12 @@ void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>&
   place* p = find_place(id);
   if (p == nullptr) return;
   const bool was_slot = p->slot, was_stuck = p->stuck;
-  const auto job = p->job;
+  const auto held = p->job;
   std::erase_if(places_, [id](const auto& entry) { return entry.first == id; });
   if (was_slot) --slots_;
-  if (job && !was_stuck) {
+  if (held && !was_stuck) {
     --(was_slot ? load_.running : load_.building);
-    if (const auto at = jobs_.find(*job); at != jobs_.end()) {
+    if (const auto at = jobs_.find(*held); at != jobs_.end()) {
       job_state& s = at->second;
       const failure lost{failure_kind::device_lost,
                          was_slot ? "the device went away during the run" : "the builder went away during the build",
