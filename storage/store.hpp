@@ -50,11 +50,12 @@ struct cached {
   std::uint64_t bytes() const noexcept; ///< what it counts for against the bound
 };
 
-/// One step of a session as it is needed to resume: the trial, how many had been proposed before it was told, and its
-/// end.
+/// One step of a session as it is needed to resume: the trial, how many had been proposed before its result was told to
+/// the strategy, and how it ended. Written in the order of telling, after the record itself (a step that a crash takes
+/// away costs nothing: its trial is asked for again and answered by the cache).
 struct session_step {
   trial_number number = 0;
-  trial_number asked_before = 0; ///< how many proposals the strategy had made when this one was told
+  trial_number asked_before = 0; ///< how many proposals the strategy had made when it was told
   key128 key;
   configuration config;
   bool from_cache = false;
@@ -66,22 +67,28 @@ struct session_entry {
   std::string id; ///< hex; a digest of task, space, strategy and seed
   std::string task_name, strategy;
   std::uint64_t seed = 0;
+  std::optional<std::uint64_t> budget; ///< the number of trials it was begun with: what the strategy was made with
   std::uint64_t steps = 0;
-  std::uint32_t credits = 0; ///< the number of trials in flight that the steps were made with
-  nanoseconds started{0};    ///< wall
+  nanoseconds started{0}; ///< wall
 };
 
-/// One thing to append, all in one atomic, durable write with whatever else is in the same group.
-struct append_item {
-  task_ptr of;
-  trial_ptr what;
+/// One record to append.
+struct record_item {
+  trial_ptr what; ///< what->of is the task
   outcome_ptr result;
-  std::string session; ///< whose step this is
-  trial_number asked_before = 0;
-  bool from_cache = false; ///< only the session's step is written, no record
-  bool cacheable = true;   ///< false: infrastructure faults stay out of the cache
-  record_id record = 0;    ///< out: what the store gave it
+  std::string session;   ///< who measured it
+  bool cacheable = true; ///< false: infrastructure faults stay out of the cache
+  record_id record = 0;  ///< out: what the store gave it
 };
+
+/// One session step to append.
+struct step_item {
+  std::string session;
+  session_step step;
+};
+
+// store::append(std::span<record_item> records, std::span<const step_item> steps): all in ONE atomic write batch; the
+// write-ahead log is synced if and only if there are records in it (steps alone need no sync).
 
 struct cache_limits {
   std::uint64_t entries = 1'000'000;
