@@ -15,6 +15,10 @@ namespace caf {
 class actor_system;
 }
 
+namespace attune::storage {
+class store;
+}
+
 namespace attune::actors {
 
 struct tuning_report;
@@ -60,12 +64,12 @@ public:
   void cancel();
   void pause();
   void resume();
-  tuner_status status();
+  tuner_status progress();
   /// For by_caller sessions: the next trial, null at the end of the search.
   trial_ptr ask();
   /// Its result: returns when the record is durable and the strategy knows. Errors: not_found for a trial that is not
   /// in flight.
-  status tell(const trial& which, outcome result);
+  attune::status tell(const trial& which, outcome result);
 
   struct impl;
   explicit session(std::shared_ptr<impl> i) : impl_(std::move(i)) {}
@@ -104,6 +108,6 @@ private:
 };
 
 /// The session's name in the store: a digest of task, space (parameters, constraints), strategy and seed.
-std::string session_id(const task& of, const search::space& over);
+std::string session_id(const task& of);
 
 } // namespace attune::actors
