@@ -37,14 +37,14 @@ constexpr auto patience = std::chrono::seconds(60);
 class lazy_supervisor {
 public:
   explicit lazy_supervisor(bool subreaper) : subreaper_(subreaper) {}
-  std::shared_ptr<measure::supervisor> get() {
+  result<std::shared_ptr<measure::supervisor>> get() {
     const std::lock_guard guard(lock_);
-    if (!made_) {
-      measure::supervisor_options options;
-      options.subreaper = subreaper_;
-      made_ = std::make_shared<measure::supervisor>(options);
-    }
-    return made_;
+    if (made_) return made_;
+    measure::supervisor_options options;
+    options.adopt_orphans = subreaper_;
+    auto made = measure::supervisor::create(options);
+    if (made) made_ = *made;
+    return made;
   }
 
 private:
@@ -53,53 +53,78 @@ private:
   std::shared_ptr<measure::supervisor> made_;
 };
 
-/// A slot of this machine: commands or callables, by the task.
-class local_runner final : public measure::runner {
+/// What runs commands, made when the first is to be run; says why where that cannot be.
+template <class Worker>
+class lazy_worker {
 public:
-  explicit local_runner(std::shared_ptr<lazy_supervisor> with) : with_(std::move(with)) {}
-  void run(trial_ptr what, measure::artifact_ptr built, callback done) override {
-    measure::runner* how = &callables_;
-    if (!what->of->objective) {
-      const std::lock_guard guard(lock_);
-      if (!commands_) commands_ = std::make_unique<measure::command_runner>(with_->get());
-      how = commands_.get();
+  explicit lazy_worker(std::shared_ptr<lazy_supervisor> with) : with_(std::move(with)) {}
+  /// Calls `use` with the worker, or `refuse` with the failure.
+  template <class Use, class Refuse>
+  void with(Use use, Refuse refuse) {
+    std::unique_lock guard(lock_);
+    if (!made_) {
+      const auto processes = with_->get();
+      if (!processes) {
+        guard.unlock();
+        refuse(failure{failure_kind::internal, "no process can be run: " + processes.err().text(), {}, {}});
+        return;
+      }
+      made_ = std::make_unique<Worker>(*processes);
     }
-    how->run(std::move(what), std::move(built), std::move(done));
+    Worker& worker = *made_;
+    guard.unlock();
+    use(worker);
   }
-  void cancel() override {
-    callables_.cancel();
-    const std::lock_guard guard(lock_);
-    if (commands_) commands_->cancel();
+  void cancel() {
+    std::unique_lock guard(lock_);
+    Worker* worker = made_.get();
+    guard.unlock();
+    if (worker != nullptr) worker->cancel();
   }
 
 private:
   std::shared_ptr<lazy_supervisor> with_;
-  measure::callable_runner callables_;
   std::mutex lock_;
-  std::unique_ptr<measure::command_runner> commands_;
+  std::unique_ptr<Worker> made_;
+};
+
+/// A slot of this machine: commands or callables, by the task.
+class local_runner final : public measure::runner {
+public:
+  explicit local_runner(std::shared_ptr<lazy_supervisor> with) : commands_(std::move(with)) {}
+  void run(trial_ptr what, measure::artifact_ptr built, callback done) override {
+    if (what->of->objective) {
+      callables_.run(std::move(what), std::move(built), std::move(done));
+      return;
+    }
+    commands_.with([&](measure::command_runner& how) { how.run(what, built, done); },
+                   [&](failure why) {
+                     done({std::move(why), {}, {}, {}});
+                   });
+  }
+  void cancel() override {
+    callables_.cancel();
+    commands_.cancel();
+  }
+
+private:
+  measure::callable_runner callables_;
+  lazy_worker<measure::command_runner> commands_;
 };
 
 class local_builder final : public measure::builder {
 public:
-  explicit local_builder(std::shared_ptr<lazy_supervisor> with) : with_(std::move(with)) {}
+  explicit local_builder(std::shared_ptr<lazy_supervisor> with) : commands_(std::move(with)) {}
   void build(trial_ptr what, callback done) override {
-    measure::builder* how = nullptr;
-    {
-      const std::lock_guard guard(lock_);
-      if (!commands_) commands_ = std::make_unique<measure::command_builder>(with_->get());
-      how = commands_.get();
-    }
-    how->build(std::move(what), std::move(done));
+    commands_.with([&](measure::command_builder& how) { how.build(what, done); },
+                   [&](failure why) {
+                     done({std::move(why), {}, {}, {}});
+                   });
   }
-  void cancel() override {
-    const std::lock_guard guard(lock_);
-    if (commands_) commands_->cancel();
-  }
+  void cancel() override { commands_.cancel(); }
 
 private:
-  std::shared_ptr<lazy_supervisor> with_;
-  std::mutex lock_;
-  std::unique_ptr<measure::command_builder> commands_;
+  lazy_worker<measure::command_builder> commands_;
 };
 
 struct quiet_config : caf::actor_system_config {
