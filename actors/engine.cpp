@@ -158,11 +158,15 @@ struct session::impl {
   tuner_actor tuner;
   std::mutex lock;
   report_ptr report;
+  bool gone = false; ///< the tuner ended without a report: the engine was destroyed
 };
 
 std::shared_ptr<const tuning_report> session::wait() {
-  for (;;)
+  for (;;) {
     if (auto report = wait_for(std::chrono::hours(1))) return report;
+    const std::lock_guard guard(impl_->lock);
+    if (impl_->gone) return nullptr;
+  }
 }
 
 std::shared_ptr<const tuning_report> session::wait_for(nanoseconds limit) {
@@ -173,11 +177,13 @@ std::shared_ptr<const tuning_report> session::wait_for(nanoseconds limit) {
   caf::scoped_actor self{*impl_->system};
   report_ptr got;
   self->request(impl_->tuner, std::chrono::duration_cast<std::chrono::milliseconds>(limit), atom::report::value)
-      .receive([&](const report_ptr& r) { got = r; }, [](const caf::error&) {});
-  if (got) {
-    const std::lock_guard guard(impl_->lock);
-    impl_->report = got;
-  }
+      .receive([&](const report_ptr& r) { got = r; },
+               [&](const caf::error& e) {
+                 const std::lock_guard guard(impl_->lock);
+                 impl_->gone = e != caf::sec::request_timeout;
+               });
+  const std::lock_guard guard(impl_->lock);
+  if (got) impl_->report = got;
   return got;
 }
 

@@ -56,7 +56,7 @@ struct tuning_request {
 /// A session under way. Copies are the same session. All functions are safe from any thread that is not an actor's.
 class session {
 public:
-  /// The report; waits for the end. The same each time.
+  /// The report; waits for the end. The same each time. Null where the engine was destroyed before there was one.
   std::shared_ptr<const tuning_report> wait();
   /// The report, if the end comes within `patience`.
   std::shared_ptr<const tuning_report> wait_for(nanoseconds patience);
