@@ -1,0 +1,131 @@
+#pragma once
+
+#include "actors/atoms.hpp"
+#include "actors/messages.hpp"
+
+#include <caf/atom.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <atomic>
+
+/// Every actor's interface: what may be sent to it, and what it answers. A program or a test may send any message that
+/// is not marked INTERNAL. Errors are answered as caf::error with the codes of actors/error.hpp.
+namespace attune::actors {
+
+/// A BUILDER builds one trial at a time.
+using builder_actor = caf::typed_actor<
+    // Builds; answered when the process group is gone. A second order while one is in hand: ec::busy.
+    caf::replies_to<atom::build, build_order>::with<build_report>,
+    // Ends the build in hand early; it is answered as `cancelled`. Nothing in hand: nothing happens.
+    caf::reacts_to<atom::cancel>,
+    // INTERNAL: the build's end, from the thread that saw it.
+    caf::reacts_to<atom::internal, build_report>>;
+
+/// A RUNNER is one slot: it runs and times one trial at a time. A remote runner is the same interface, with the wire
+/// behind it.
+using runner_actor = caf::typed_actor<
+    // Runs; answered when the process group is gone. A second order while one is in hand: ec::busy.
+    caf::replies_to<atom::run, run_order>::with<run_report>,
+    // Ends the run in hand early; it is answered as `cancelled`.
+    caf::reacts_to<atom::cancel>,
+    // INTERNAL: the run's end, from the thread that saw it.
+    caf::reacts_to<atom::internal, run_report>>;
+
+/// A TUNER owns one task's search: its strategy, its trials in flight and its budget. It ends by itself when it has
+/// answered everyone that waits for its report and `cancel`, or an exit message, reaches it.
+using tuner_actor = caf::typed_actor<
+    // Starts to propose.
+    caf::reacts_to<atom::begin>,
+    // Proposes nothing until `resume`; what is in flight goes on.
+    caf::replies_to<atom::pause>::with<caf::ok_atom>, caf::replies_to<atom::resume>::with<caf::ok_atom>,
+    // Ends the search as `interrupted`: what is in flight is stopped. Answered at once; the report follows.
+    caf::replies_to<atom::cancel>::with<caf::ok_atom>,
+    // Where it stands.
+    caf::replies_to<atom::status>::with<tuner_status>,
+    // How it ended; answered at its end.
+    caf::replies_to<atom::report>::with<report_ptr>,
+    // The next trial for a caller that measures by itself (measuring::by_caller): one that the cache does not know.
+    // Errors: ec::ended when there is none, ec::not_by_caller.
+    caf::replies_to<atom::ask>::with<trial_ptr>,
+    // How it ended; answered when its record is durable and the strategy has been told. Errors: ec::unknown_trial.
+    caf::replies_to<atom::tell, trial_number, outcome_ptr>::with<caf::ok_atom>,
+    // How many trials it may have in flight from now on.
+    caf::reacts_to<atom::credits, std::uint32_t>,
+    // Trials that are at their end, durable.
+    caf::reacts_to<atom::done, finished_batch>,
+    // Trials that the cache does not know, for the caller to measure.
+    caf::reacts_to<atom::miss, trial_batch>,
+    // The search cannot go on (the store).
+    caf::reacts_to<atom::cancel, error>,
+    // INTERNAL: time passed.
+    caf::reacts_to<atom::internal, atom::tick>>;
+
+/// The SCHEDULER owns the queue, credits, slots, deadlines, retries and quarantine.
+using scheduler_actor = caf::typed_actor<
+    // A session comes with the most trials that it can have in flight (0: no bound of its own); its tuner gets
+    // `credits`.
+    caf::reacts_to<atom::attach, session_number, tuner_actor, std::uint32_t>,
+    caf::reacts_to<atom::detach, session_number>,
+    // Measure these: each ends at the recorder, once.
+    caf::reacts_to<atom::measure, trial_batch>,
+    // Everything of a session stops; what was in hand ends as `cancelled`.
+    caf::reacts_to<atom::cancel, session_number>,
+    // A place came. It goes when its actor ends, or by `leave`. Answers its number.
+    caf::replies_to<atom::join, place_info, builder_actor>::with<std::uint32_t>,
+    caf::replies_to<atom::join, place_info, runner_actor>::with<std::uint32_t>,
+    caf::reacts_to<atom::leave, std::uint32_t>, caf::replies_to<atom::status>::with<scheduler_status>,
+    // INTERNAL: a deadline may have come.
+    caf::reacts_to<atom::internal, atom::tick, std::uint64_t>>;
+
+/// The RECORDER is the only writer of the store. It writes in groups: what arrived while the last group was written is
+/// the next one.
+using recorder_actor = caf::typed_actor<
+    // Make these durable, then tell the cache. A cancelled trial is passed on unwritten.
+    caf::reacts_to<atom::append, finished_batch>,
+    // Steps of sessions, for resuming.
+    caf::reacts_to<atom::journal, step_batch>, caf::reacts_to<atom::recency, recency_batch>,
+    // Which session's records come under which id, and who is told when the store is in trouble for good.
+    caf::reacts_to<atom::attach, session_number, std::string, tuner_actor>,
+    caf::reacts_to<atom::detach, session_number>,
+    // Answered when everything that came before it is written.
+    caf::replies_to<atom::flush>::with<caf::ok_atom>,
+    // INTERNAL: write the group.
+    caf::reacts_to<atom::internal, atom::flush>>;
+
+/// The CACHE owns the measurements in memory and the flights in progress: nobody measures what is known, or what
+/// another is measuring just now.
+using cache_actor = caf::typed_actor<
+    // A session comes: its tuner gets `done` (and `miss`).
+    caf::reacts_to<atom::attach, session_info, tuner_actor>,
+    // It goes; its flights that others wait for are handed to them.
+    caf::reacts_to<atom::detach, session_number>,
+    // Hits go back to the tuner; misses go on, one flight for each key.
+    caf::reacts_to<atom::lookup, trial_batch>,
+    // From the recorder: durable now. Ends the flights.
+    caf::reacts_to<atom::fill, finished_batch>,
+    // Forgets what is known of a task (its digest in hex); answers how many entries.
+    caf::replies_to<atom::invalidate, std::string>::with<std::uint64_t>,
+    caf::replies_to<atom::statistic>::with<cache_statistics>,
+    // INTERNAL: where misses and write-behind go (the three know each other, so one must be told later).
+    caf::reacts_to<atom::wire, scheduler_actor, recorder_actor>,
+    // Sends what it has to say about recency to the recorder.
+    caf::reacts_to<atom::flush>>;
+
+/// A WATCHER is told what happens, in bounded batches.
+using watcher_actor = caf::typed_actor<caf::reacts_to<atom::note, event_batch>>;
+
+/// The MONITOR counts, keeps the recent events, and passes them to the watchers.
+using monitor_actor = caf::typed_actor<caf::reacts_to<atom::note, event_batch>,
+                                       // From now on the watcher gets `note` for everything; until it ends.
+                                       caf::replies_to<atom::subscribe, watcher_actor>::with<caf::ok_atom>,
+                                       caf::replies_to<atom::snapshot>::with<monitor_snapshot>>;
+
+/// The way to the monitor that every actor holds. With nobody watching an event costs one relaxed load.
+struct monitor_port {
+  monitor_actor to;
+  std::shared_ptr<std::atomic<bool>> watched;
+  bool open() const noexcept { return watched && watched->load(std::memory_order_relaxed); }
+};
+
+} // namespace attune::actors

@@ -1,0 +1,191 @@
+// actors: the concurrency: every actor, every message, and the graph that wires them. Actors own state and move
+// messages; they decide nothing that a unit test would want to see alone. This page, atoms.hpp and interfaces.hpp are
+// the protocol.
+//
+//  spec / C++ API -> engine
+//                      |
+//                   tuner (one per task) --lookup--> cache --hit--> done, back to the tuner
+//                      ^                               | miss (one flight per key)
+//                      | done                          v
+//                    cache <--fill-- recorder <-- scheduler --build--> builder
+//                             (durable first)          ^------run--> runner (one per slot)
+//
+// The messages are values shared by pointer (immutable behind it): they stay in the process. Between processes speaks
+// the schema in proto/; CAF's own wire protocol is never opened.
+#pragma once
+
+#include "core/error.hpp"
+#include "core/task.hpp"
+#include "measure/executor.hpp"
+#include "search/tuning.hpp"
+#include "storage/store.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attune::actors {
+
+/// Names a session in this process; given by the engine, from 1.
+using session_number = std::uint64_t;
+
+/// Trials on their way to the cache or the scheduler, in the order of their proposal.
+struct trial_batch {
+  std::vector<trial_ptr> items;
+};
+
+/// A trial and how it ended.
+struct finished {
+  trial_ptr what;
+  outcome_ptr result;
+  bool from_cache = false; ///< answered from memory, or by another's flight: not measured for this trial
+};
+struct finished_batch {
+  std::vector<finished> items;
+};
+
+/// What a builder and a runner are given, and what they answer.
+struct build_order {
+  trial_ptr what;
+};
+struct build_report {
+  std::shared_ptr<const measure::build_result> result;
+};
+struct run_order {
+  trial_ptr what;
+  measure::artifact_ptr built; ///< null where the task has no build
+};
+struct run_report {
+  std::shared_ptr<const measure::run_result> result;
+};
+
+/// A place that offers itself to the scheduler.
+struct place_info {
+  std::string name; ///< "local/slot0", "local/builder1": shown, and written into records
+};
+
+/// Steps of one session for its journal, in the order in which the strategy was told.
+struct step_batch {
+  std::vector<storage::step_item> items;
+};
+
+/// Which cache entries were used (in order), and which have been dropped: the cache's write-behind.
+struct recency_batch {
+  std::vector<key128> used, evicted;
+};
+
+/// Why a tuner lives and what it may use. Given to the tuner when it is spawned.
+enum class measuring : std::uint8_t {
+  by_runners, ///< its trials go to the scheduler
+  by_caller,  ///< whoever sends `ask` measures, and sends `tell`
+};
+
+/// How a session is known to the cache.
+struct session_info {
+  session_number number = 0;
+  measuring how = measuring::by_runners;
+  bool fresh = false; ///< every lookup is a miss (--remeasure)
+};
+
+/// Where a tuner stands.
+struct tuner_status {
+  search::tuning_counts counts;
+  std::optional<search::best_so_far> best;
+  std::size_t in_flight = 0;
+  std::uint32_t window = 0;
+  bool paused = false;
+  bool finished = false;
+};
+
+/// How a task's search ended.
+struct tuning_report {
+  task_ptr of;
+  std::string session; ///< the session's id in the store
+  search::tuning_counts counts;
+  search::tuning_times times;
+  nanoseconds wall{0};
+  std::optional<search::best_so_far> best;
+  search::stop_reason reason = search::stop_reason::none;
+  std::optional<failure> first_failure;
+  std::optional<error> trouble; ///< with reason `error`: what it was (the store, the machine)
+};
+using report_ptr = std::shared_ptr<const tuning_report>;
+
+/// One step of something, for whoever watches.
+enum class event_kind : std::uint8_t {
+  session_started,
+  session_ended,
+  proposed,
+  cache_hit,
+  joined_flight,
+  queued,
+  build_started,
+  built,
+  run_started,
+  ran,
+  retried,
+  quarantined,
+  recorded,
+  told,
+  place_came,
+  place_went,
+  place_stuck,
+  store_trouble,
+  store_recovered,
+};
+const char* to_string(event_kind k) noexcept;
+
+struct event {
+  event_kind kind = event_kind::told;
+  session_number session = 0;
+  trial_ptr what;     ///< where it is about a trial
+  outcome_ptr result; ///< where one is known
+  std::string text;   ///< the place's name, the reason
+  nanoseconds at{0};  ///< monotonic, the actor system's clock
+};
+struct event_batch {
+  std::vector<event> items;
+};
+
+/// What the monitor has seen since somebody first watched.
+struct monitor_snapshot {
+  std::vector<std::pair<event_kind, std::uint64_t>> counts;
+  std::vector<event> recent; ///< the last ones, bounded, oldest first
+};
+
+struct cache_statistics {
+  std::uint64_t entries = 0, bytes = 0, hits = 0, misses = 0, evicted = 0, joined = 0, flights = 0;
+};
+
+struct scheduler_status {
+  std::size_t in_hand = 0, waiting = 0, building = 0, running = 0, slots = 0, clients = 0;
+  std::uint32_t credits = 0;
+};
+
+} // namespace attune::actors
+
+// They carry shared pointers: local to the process by design (see above).
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::trial_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::outcome_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::error)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::trial_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::finished_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::build_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::build_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::run_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::run_report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::place_info)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::step_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::recency_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::session_info)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::tuner_status)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::report_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::event_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::monitor_snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::cache_statistics)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::scheduler_status)

@@ -1,0 +1,172 @@
+#include "search/tuning.hpp"
+
+#include <cmath>
+#include <numeric>
+
+namespace attune::search {
+
+const char* to_string(stop_reason r) noexcept {
+  switch (r) {
+  case stop_reason::none:
+    return "none";
+  case stop_reason::trials:
+    return "trials";
+  case stop_reason::time:
+    return "time";
+  case stop_reason::exhausted:
+    return "exhausted";
+  case stop_reason::converged:
+    return "converged";
+  case stop_reason::interrupted:
+    return "interrupted";
+  case stop_reason::no_valid:
+    return "no_valid";
+  case stop_reason::error:
+    return "error";
+  }
+  return "none";
+}
+
+std::uint64_t tuning_counts::failures() const noexcept {
+  return std::accumulate(failed.begin(), failed.end(), std::uint64_t{0});
+}
+
+tuning::tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tuning_limits limits, std::uint64_t session)
+    : task_(std::move(of)), space_(std::move(over)), strategy_(std::move(how)), limits_(limits), session_(session) {}
+
+void tuning::begin(nanoseconds now) {
+  for (const auto& [number, f] : flying_) again_.push_back(number);
+  if (limits_.time) ends_at_ = now + *limits_.time;
+  if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
+}
+
+bool tuning::ask(trial_number& number) {
+  auto p = strategy_->ask();
+  if (!p) return false;
+  number = asked_++;
+  flying_[number].at = std::move(*p);
+  return true;
+}
+
+trial_ptr tuning::issue(trial_number number, nanoseconds now) {
+  flight& f = flying_.at(number);
+  auto out = std::make_shared<trial>();
+  out->number = number;
+  out->session = session_;
+  out->of = task_;
+  out->config = space_->to_configuration(f.at);
+  out->canonical = out->config.canonical();
+  out->key = measurement_key(task_->identity, out->canonical);
+  out->proposed = now;
+  f.what = out;
+  return out;
+}
+
+trial_ptr tuning::propose(nanoseconds now) {
+  tick(now);
+  const std::size_t issued = flying_.size() - again_.size();
+  if (stopping() || issued >= window_) return nullptr;
+  if (limits_.trials && counts_.proposed + issued >= *limits_.trials) return nullptr;
+  if (!again_.empty()) {
+    const auto number = again_.front();
+    again_.pop_front();
+    return issue(number, now);
+  }
+  trial_number number = 0;
+  if (ask(number)) {
+    return issue(number, now);
+  }
+  if (flying_.empty()) stop(stop_reason::exhausted);
+  return nullptr;
+}
+
+observation tuning::observe(const outcome& o) const {
+  if (const auto* m = o.measured()) {
+    const bool maximize = task_->metric().direction == goal::maximize;
+    return {observation::status::measured, maximize ? -m->value : m->value};
+  }
+  return {observation::status::failed, 0};
+}
+
+void tuning::take(const configuration& config, const key128& key, trial_number number, const outcome_ptr& result,
+                  bool memory) {
+  ++counts_.proposed;
+  if (memory) ++counts_.cached;
+  if (const auto* f = result->failed()) {
+    ++counts_.failed[static_cast<std::size_t>(f->kind)];
+    if (!first_failure_) first_failure_ = *f;
+    if (!memory) faults_ = is_infrastructure(f->kind) ? faults_ + 1 : 0;
+    return;
+  }
+  faults_ = 0;
+  if (!memory) ++counts_.measured;
+  const double value = result->measured()->value;
+  // What cannot be ordered can never be the best, whoever let it in.
+  if (!std::isfinite(value)) return;
+  if (!best_ || task_->better(value, best_->result->measured()->value)) best_ = {config, result, key, number};
+}
+
+void tuning::replay(const told_step& step, const configuration& config, const key128& key, const outcome_ptr& result) {
+  trial_number number = 0;
+  while (asked_ < step.asked_before || asked_ <= step.number)
+    if (!ask(number)) break;
+  const auto at = flying_.find(step.number);
+  if (at != flying_.end() && space_->to_configuration(at->second.at) == config) {
+    strategy_->tell(at->second.at, observe(*result));
+    flying_.erase(at);
+  } else {
+    if (at != flying_.end()) {
+      strategy_->tell(at->second.at, {observation::status::dropped, 0});
+      flying_.erase(at);
+    }
+    if (const auto p = space_->to_point(config); p && space_->contains(*p)) strategy_->tell(*p, observe(*result));
+  }
+  take(config, key, step.number, result, true);
+  faults_ = 0;
+}
+
+std::optional<told_step> tuning::tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now) {
+  const auto at = flying_.find(which.number);
+  if (at == flying_.end() || which.session != session_) return std::nullopt;
+  const point where = std::move(at->second.at);
+  flying_.erase(at);
+  const auto* f = result->failed();
+  if (f != nullptr && f->kind == failure_kind::cancelled) {
+    strategy_->tell(where, {observation::status::dropped, 0});
+    return std::nullopt;
+  }
+  const told_step step{which.number, asked_};
+  strategy_->tell(where, observe(*result));
+  take(which.config, which.key, which.number, result, from_cache);
+  if (!from_cache) {
+    times_.build += result->phases.build;
+    times_.run += result->phases.run;
+    times_.queue += result->phases.queue;
+  }
+  if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
+  if (faults_ >= limits_.faults_in_a_row) stop(stop_reason::error);
+  tick(now);
+  return step;
+}
+
+void tuning::stop(stop_reason why) {
+  if (why_ != stop_reason::none) return;
+  why_ = why;
+  // What was asked in the past and not issued again is in nobody's hands.
+  for (const auto number : again_) flying_.erase(number);
+  again_.clear();
+}
+
+void tuning::tick(nanoseconds now) {
+  if (ends_at_ && now >= *ends_at_) stop(stop_reason::time);
+}
+
+std::optional<nanoseconds> tuning::deadline() const { return stopping() ? std::nullopt : ends_at_; }
+
+stop_reason tuning::reason() const noexcept {
+  const bool ordinary = why_ == stop_reason::trials || why_ == stop_reason::exhausted || why_ == stop_reason::time ||
+                        why_ == stop_reason::converged;
+  return ordinary && !best_ ? stop_reason::no_valid : why_;
+}
+
+} // namespace attune::search

@@ -1,0 +1,142 @@
+#pragma once
+
+#include "core/task.hpp"
+#include "search/space.hpp"
+#include "search/strategy.hpp"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace attune::search {
+
+/// Why a task's search came to its end (the contract's `stopped_because`).
+enum class stop_reason : std::uint8_t { none, trials, time, exhausted, converged, interrupted, no_valid, error };
+const char* to_string(stop_reason r) noexcept;
+
+struct tuning_limits {
+  std::optional<std::uint64_t>
+      trials;                      ///< distinct configurations, those of earlier processes of the session among them
+  std::optional<nanoseconds> time; ///< from begin(); what is in flight then is finished
+  /// So many infrastructure faults in a row, with nothing measured between them, end the search as `error`: the
+  /// machine, not the candidates, is what fails.
+  std::uint32_t faults_in_a_row = 16;
+};
+
+/// The best of a session: only a finite, measured value ever stands here.
+struct best_so_far {
+  configuration config;
+  outcome_ptr result; ///< measured() is not null
+  key128 key;
+  trial_number number = 0;
+};
+
+struct tuning_counts {
+  std::uint64_t proposed = 0; ///< told to the strategy: distinct configurations
+  std::uint64_t measured = 0; ///< measured by this process, with a value
+  std::uint64_t cached = 0;   ///< answered from memory (the cache or the session's own past), failures among them
+  std::array<std::uint64_t, all_failure_kinds.size()> failed{}; ///< by kind, from whatever source
+  std::uint64_t failures() const noexcept;
+};
+
+/// Sums over the trials of this process.
+struct tuning_times {
+  nanoseconds build{0}, run{0}, queue{0}, search{0};
+};
+
+/// One step of the search in the order in which the strategy was told: what a journal must hold to come back to this
+/// state.
+struct told_step {
+  trial_number number = 0;
+  trial_number asked_before = 0;
+};
+
+/// One task's search: a strategy, its trials in flight, its budget and its result, as a value-in value-out state
+/// machine.
+///
+/// The sequence of asks is a function of the strategy's options and of the sequence of tells (with the window at each):
+/// after each tell it asks until the window is full. So a journal of told_steps with their outcomes, played back
+/// through replay(), leads to the same state. Threads: one owner. Memory: the trials in flight and what the strategy
+/// keeps.
+class tuning {
+public:
+  tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tuning_limits limits, std::uint64_t session);
+
+  /// Plays back one step of the session's past. Where the strategy now proposes something else than the step says
+  /// (another version, another window), the step's result is taken as experience: nothing is measured twice and nothing
+  /// counted twice in any case.
+  /// @pre begin() was not called
+  void replay(const told_step& step, const configuration& config, const key128& key, const outcome_ptr& result);
+
+  /// The clock of the time limit starts.
+  void begin(nanoseconds now);
+  /// How many trials may be in flight.
+  void set_window(std::uint32_t credits) { window_ = credits; }
+  std::uint32_t window() const noexcept { return window_; }
+
+  /// The next trial; null where none is to be started now: the window is full, the budget is spent or being spent, the
+  /// strategy has nothing left, the search is stopping.
+  trial_ptr propose(nanoseconds now);
+
+  /// How a trial ended. Returns the step for the journal; none for a trial that is not in flight (a second answer) and
+  /// for a cancelled one, which counts as never proposed.
+  std::optional<told_step> tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now);
+
+  /// Ends the search: nothing is proposed any more. The first reason stands.
+  void stop(stop_reason why);
+  /// Looks at the time limit.
+  void tick(nanoseconds now);
+  /// When tick() has something to do.
+  std::optional<nanoseconds> deadline() const;
+
+  bool stopping() const noexcept { return why_ != stop_reason::none; }
+  bool out_of_time() const noexcept { return why_ == stop_reason::time; }
+  /// True when it is stopping and nothing is in flight.
+  bool finished() const noexcept { return stopping() && flying_.empty(); }
+  /// The reason to be reported: `no_valid` where an ordinary end leaves no best.
+  stop_reason reason() const noexcept;
+
+  const std::optional<best_so_far>& best() const noexcept { return best_; }
+  const tuning_counts& counts() const noexcept { return counts_; }
+  const tuning_times& times() const noexcept { return times_; }
+  /// Time spent in asking and telling, as its owner measured it.
+  void add_search_time(nanoseconds d) { times_.search += d; }
+  const std::optional<failure>& first_failure() const noexcept { return first_failure_; }
+  std::size_t in_flight() const noexcept { return flying_.size(); }
+  const task_ptr& of() const noexcept { return task_; }
+  const space_ptr& over() const noexcept { return space_; }
+
+private:
+  struct flight {
+    point at;
+    trial_ptr what; ///< null while it waits to be issued again after a replay
+  };
+  bool ask(trial_number& number);
+  trial_ptr issue(trial_number number, nanoseconds now);
+  void take(const configuration& config, const key128& key, trial_number number, const outcome_ptr& result,
+            bool memory);
+  observation observe(const outcome& o) const;
+
+  task_ptr task_;
+  space_ptr space_;
+  std::unique_ptr<strategy> strategy_;
+  tuning_limits limits_;
+  std::uint64_t session_ = 0;
+  std::uint32_t window_ = 1;
+  trial_number asked_ = 0;
+  std::map<trial_number, flight> flying_;
+  std::deque<trial_number> again_; ///< asked in the past, not told: to be issued first
+  std::optional<best_so_far> best_;
+  std::optional<failure> first_failure_;
+  tuning_counts counts_;
+  tuning_times times_;
+  std::optional<nanoseconds> ends_at_;
+  std::uint32_t faults_ = 0;
+  stop_reason why_ = stop_reason::none;
+};
+
+} // namespace attune::search
