@@ -97,7 +97,8 @@ std::vector<pid_t> cgroup::members() const {
   return out;
 }
 
-void cgroup::kill() const {
+void cgroup::kill() {
+  was_killed_ = true;
   // A failure here is seen by who waits for the cgroup to be empty.
   [[maybe_unused]] ssize_t n = write(kill_.get(), "1", 1);
 }
@@ -148,6 +149,8 @@ void sweep_cgroups() {
   }
 }
 
-void cgroup_pool::give(std::unique_ptr<cgroup> empty) { free_.push_back(std::move(empty)); }
+void cgroup_pool::give(std::unique_ptr<cgroup> empty) {
+  if (!empty->was_killed()) free_.push_back(std::move(empty));
+}
 
 } // namespace attune::measure

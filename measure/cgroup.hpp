@@ -28,11 +28,13 @@ public:
   /// The processes in it, zombies not among them.
   std::vector<pid_t> members() const;
   /// SIGKILL to all of them at once; what they fork meanwhile dies too.
-  void kill() const;
+  void kill();
+  bool was_killed() const noexcept { return was_killed_; }
 
 private:
   std::string path_;
   descriptor folder_, events_, kill_;
+  bool was_killed_ = false;
 };
 
 /// Makes cgroups under one folder of this process's own cgroup and keeps the empty ones for the next process, because
@@ -46,7 +48,8 @@ public:
 
   /// An empty cgroup; null where none can be made.
   std::unique_ptr<cgroup> take();
-  /// Gives back one that is empty.
+  /// Gives back one that is empty. One that was killed is removed and not used again: from 6.14 on, the kernel compares
+  /// the number of kills of a new process's cgroup with that of its parent's, and kills the newborn where they differ.
   void give(std::unique_ptr<cgroup> empty);
   /// The folder above them: killing it kills all.
   const std::string& path() const noexcept { return path_; }

@@ -201,6 +201,7 @@ private:
     pthread_setname_np(pthread_self(), "attune-watch");
     if (options_.adopt_orphans) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (options_.cgroups && can_launch_into_cgroup()) cgroups_ = cgroup_pool::open("attune-" + mark_);
+    if (cgroups_ && !survives_in_cgroup()) cgroups_.reset();
     if (options_.guardian) {
       auto made = measure::guardian::start(std::string(mark_name) + "=" + mark_, cgroups_ ? cgroups_->path() : "",
                                            scratch_->root());
@@ -222,6 +223,23 @@ private:
     guardian_.reset();
     reap_strays();
     cgroups_.reset();
+  }
+
+  /// True where a process that is born in one of our cgroups lives: a rule of the host's may forbid it, and kernels
+  /// from 6.14 on kill it at once where the tuner's own cgroup was killed before the tuner came into it.
+  bool survives_in_cgroup() {
+    auto group = cgroups_->take();
+    if (!group || !null_) return false;
+    launch_request request;
+    request.argv = {"/bin/sh", "-c", ":"};
+    request.in = request.out = request.err = null_.get();
+    request.cgroup = group->descriptor_of();
+    auto launched = launch(request);
+    if (!launched.ok()) return false;
+    siginfo_t info{};
+    bool ended = wait_pidfd(launched.pidfd.get(), info, nullptr, WEXITED);
+    cgroups_->give(std::move(group));
+    return ended && info.si_code == CLD_EXITED && info.si_status == 0;
   }
 
   void launch_child(process_id id, process_request request, callback done) {
@@ -468,7 +486,7 @@ private:
     look_again(c);
   }
 
-  void strike(const child& c) const {
+  void strike(child& c) const {
     if (c.group) return c.group->kill();
     // What is stopped does not fork. They are stopped until a look finds no new one, and only then killed: a bomb that
     // forks faster than it is killed stands still first.

@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(fifty_hanging_builds_leave_no_folders) { // SA05
   };
   for (int i = 0; i < 50; ++i) {
     auto b = build(builder, trial_of(spec));
-    BOOST_TEST((failed(b)->kind == failure_kind::build_timeout));
+    BOOST_TEST((failed(b)->kind == failure_kind::build_timeout), failed(b)->message);
     BOOST_TEST(folders() == 0U); // gone before it is told: what is used at once is bounded
   }
 }

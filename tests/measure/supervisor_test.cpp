@@ -53,6 +53,14 @@ BOOST_DATA_TEST_CASE(a_process_that_is_ended_by_a_signal_is_reported_with_it, bo
   BOOST_TEST(!r.exit);
 }
 
+BOOST_DATA_TEST_CASE(what_follows_a_killed_process_lives, both, cgroups) {
+  auto s = make_supervisor(contained(cgroups));
+  for (int i = 0; i < 3; ++i) {
+    BOOST_TEST(run_process(*s, shell("sleep 3000 & echo 1")).left_running);
+    BOOST_TEST((run_process(*s, shell("echo 1")).how == ending::exited));
+  }
+}
+
 BOOST_DATA_TEST_CASE(what_is_left_running_does_not_hold_the_pipe, both, cgroups) { // A09
   auto s = make_supervisor(contained(cgroups));
   auto r = run_process(*s, shell("sleep 3001 & echo 0.5", 100s));
