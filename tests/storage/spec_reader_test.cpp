@@ -1,4 +1,4 @@
-#include "../shared_data.hpp"
+#include "tests/shared_data.hpp"
 #include "core/text.hpp"
 #include "storage/spec_reader.hpp"
 
