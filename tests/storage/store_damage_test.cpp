@@ -84,6 +84,12 @@ bool reported(const std::string& path, bool read_only) {
   return !(*s)->notices().empty() || !v->ok();
 }
 
+void clean(const store& s) {
+  const auto v = s.verify();
+  BOOST_REQUIRE(v.ok());
+  for (const auto& p : v->problems) BOOST_ERROR(p);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(store_in_trouble)
@@ -258,13 +264,13 @@ BOOST_AUTO_TEST_CASE(a_full_disk_fails_the_write_and_nothing_else) {
     for (int attempt = 0; attempt < 100 && !again; ++attempt) again = append_some(6000).ok();
     BOOST_TEST(again);
     BOOST_TEST(s->statistics()->records == acknowledged);
-    for (const auto& p : s->verify()->problems) BOOST_ERROR(p);
+    clean(*s);
   }
   {
     const auto s = open(disk + "/store");
     BOOST_TEST(s->statistics()->records == acknowledged);
     BOOST_TEST(s->notices().empty());
-    for (const auto& p : s->verify()->problems) BOOST_ERROR(p);
+    clean(*s);
   }
   ::umount(disk.c_str());
 }
