@@ -44,6 +44,10 @@ using task_ptr = std::shared_ptr<const task>;
 /// them. Errors: io, where a source cannot be read (naming it).
 result<std::string> method_form(const task_spec& spec);
 
+/// The canonical form of a space's declaration: parameters sorted by name with their domains and conditions,
+/// constraints (callables by their names). Defaults are not part of it.
+std::string space_form(const task_spec& spec);
+
 /// Makes the task: reads the sources, joins the machine's fingerprint, computes the identity.
 result<task_ptr> make_task(task_spec spec, objective_function objective = {});
 /// The same on a given target (no look at this machine).

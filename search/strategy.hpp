@@ -23,6 +23,14 @@ struct observation {
   double cost = 0;
 };
 
+/// One result of a similar task (the same parameters, another workload or target), put into this space.
+struct prior_record {
+  point at;
+  observation result;       ///< in the similar task's own costs: only their order and ratios within one source are used
+  std::uint32_t source = 0; ///< which similar task it is from
+  double similarity = 1;    ///< of that task to this one, in (0, 1]
+};
+
 /// What every strategy is made with.
 struct strategy_options {
   std::uint64_t seed = 1;
@@ -30,6 +38,9 @@ struct strategy_options {
   std::optional<std::uint64_t> budget;
   /// Points to propose first (a default configuration, the best of similar tasks); invalid ones are dropped.
   std::vector<point> first;
+  /// What similar tasks have shown. Strategies with a model begin from it and believe it as far as their own results
+  /// agree with it; the others do not look at it.
+  std::vector<prior_record> prior;
 };
 
 /// What to try next: ask and tell, asynchronous by construction. A strategy knows what is pending (asked, not told),

@@ -1,0 +1,21 @@
+// Recorded spaces as the replay plays them, and synthetic ones that nobody fitted anything to.
+#pragma once
+
+#include "core/error.hpp"
+#include "search/replay.hpp"
+
+#include <string>
+
+namespace attune::bench {
+
+struct named_table {
+  std::string name;
+  search::replay_table table;
+};
+
+/// Reads a recorded space, or makes the synthetic one of `synthetic:SEED`: 5 to 10 parameters of GPU-kernel kind with
+/// constraints, 2,000 to 20,000 configurations, a cost made of a smooth part, interactions, cliffs, plateaus, noise and
+/// (in every second space) failing regions.
+result<named_table> load_table(const std::string& what);
+
+} // namespace attune::bench

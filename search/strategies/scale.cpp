@@ -1,0 +1,13 @@
+#include "search/strategies/scale.hpp"
+
+#include <cmath>
+
+namespace attune::search {
+
+double cost_scale::operator()(double cost) const noexcept {
+  if (positive_) return std::log(cost);
+  if (negative_) return -std::log(-cost);
+  return cost;
+}
+
+} // namespace attune::search
