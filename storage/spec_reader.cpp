@@ -127,6 +127,29 @@ result<std::vector<task_spec>> read_spec_text(std::string_view text, const std::
   }
 }
 
+result<arguments> read_configuration(std::string_view text, const std::string& name) {
+  const auto tree = read_json_tree(text, name);
+  if (!tree) return tree.err();
+  try {
+    const auto& root = **tree;
+    if (root.what != spec_node::kind::mapping)
+      refuse(root, "a configuration is a JSON object of names and values, not " + describe(root));
+    arguments out;
+    for (const auto& entry : root.entries) {
+      if (entry.value->what != spec_node::kind::sequence) {
+        out.emplace_back(entry.key, read_value(*entry.value, entry.key));
+        continue;
+      }
+      permutation order;
+      for (const auto& item : entry.value->items) order.order.push_back(read_text(*item, "an item of " + entry.key));
+      out.emplace_back(entry.key, value(std::move(order)));
+    }
+    return out;
+  } catch (const spec_fault& f) {
+    return error{errc::invalid_spec, f.message, name};
+  }
+}
+
 result<std::vector<task_spec>> read_spec(const std::string& path) {
   const auto text = read_text_file(path);
   if (!text) return text.err();
