@@ -41,7 +41,7 @@ std::optional<std::uint32_t> read_places(const std::string& option, const std::s
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target, folder;
+      target;
   std::vector<std::string> specs;
   bool json = false, remeasure = false, dry_run = false, quiet = false, count = false, list = false;
 };
@@ -65,7 +65,7 @@ void add_spec(CLI::App& to, raw& r) {
 struct parser {
   CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
   raw r;
-  CLI::App *tune, *space, *best, *history, *db, *doctor, *stats, *verify, *compact, *backup;
+  CLI::App *tune, *space, *best, *history, *db, *doctor, *stats, *verify;
 
   parser() {
     app.require_subcommand(1);
@@ -130,9 +130,6 @@ is set() lines.
     db->require_subcommand(1);
     stats = command(*db, "stats", "How many records, tasks and targets there are, and how the cache does");
     verify = command(*db, "verify", "Read everything and check that it fits together");
-    compact = command(*db, "compact", "Give space back that deleted and replaced entries take");
-    backup = command(*db, "backup", "Copy the store, consistent, while it is in use by this command alone");
-    backup->add_option("DIR", r.folder, "Where to; must not exist yet")->required()->type_name("");
 
     doctor = command(app, "doctor", "Say what this machine is and what disturbs measurements on it");
   }
@@ -318,11 +315,7 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
     } else if (p.history->parsed()) {
       line.command = history_options{p.r.spec, p.r.task};
     } else if (p.db->parsed()) {
-      line.command = db_options{p.verify->parsed()    ? db_options::what::verify
-                                : p.compact->parsed() ? db_options::what::compact
-                                : p.backup->parsed()  ? db_options::what::backup
-                                                      : db_options::what::stats,
-                                p.r.folder};
+      line.command = db_options{p.verify->parsed() ? db_options::what::verify : db_options::what::stats};
     } else {
       line.command = doctor_options{};
     }

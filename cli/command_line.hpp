@@ -49,9 +49,8 @@ struct history_options {
 };
 
 struct db_options {
-  enum class what : std::uint8_t { stats, verify, compact, backup };
+  enum class what : std::uint8_t { stats, verify };
   what action = what::stats;
-  std::string folder; ///< backup's
 };
 
 struct doctor_options {};

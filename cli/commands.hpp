@@ -6,7 +6,8 @@
 namespace attune::cli {
 
 // One function a command, one file each. They return the program's exit code; errors have been shown.
-int run_tune(const tune_options& options, const std::string& store, output& io);
+/// `typed` is the command line as it can be typed again.
+int run_tune(const tune_options& options, const std::string& store, const std::string& typed, output& io);
 int run_space(const space_options& options, output& io);
 int run_best(const best_options& options, const std::string& store, output& io);
 int run_history(const history_options& options, const std::string& store, output& io);

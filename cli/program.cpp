@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "cli/render.hpp"
 
 #include <cstdlib>
 #include <ostream>
@@ -27,8 +28,10 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
   }
   const auto& line = std::get<command_line>(parsed);
   output io(out, err, line.json);
+  std::string typed = "attune";
+  for (const auto& a : arguments) typed += " " + shell_word(a);
   const int code = std::visit(overloaded{
-                                  [&](const tune_options& o) { return run_tune(o, line.store, io); },
+                                  [&](const tune_options& o) { return run_tune(o, line.store, typed, io); },
                                   [&](const space_options& o) { return run_space(o, io); },
                                   [&](const best_options& o) { return run_best(o, line.store, io); },
                                   [&](const history_options& o) { return run_history(o, line.store, io); },

@@ -112,10 +112,10 @@ std::string args_text(const configuration& c) {
   return out + "\n";
 }
 
-std::string header_text(const task& of, const ranked& best) {
+std::string header_text(const task& of, const ranked& best, const std::string& device) {
   const auto names = macro_names(best.config);
   std::string out = "// " + of.spec.name + ": " + human_value(best.measured.value, of.metric().stored_unit()) + " on " +
-                    of.where.device() + ". Written by attune best.\n#pragma once\n\n";
+                    device + ". Written by attune best.\n#pragma once\n\n";
   for (std::size_t i = 0; i < best.config.size(); ++i) {
     const auto& v = best.config[i];
     if (v.is_absent()) continue;
@@ -135,10 +135,10 @@ std::string header_text(const task& of, const ranked& best) {
   return out;
 }
 
-std::string cmake_text(const task& of, const ranked& best) {
+std::string cmake_text(const task& of, const ranked& best, const std::string& device) {
   const auto names = macro_names(best.config);
   std::string out = "# " + of.spec.name + ": " + human_value(best.measured.value, of.metric().stored_unit()) + " on " +
-                    of.where.device() + ". Written by attune best.\n";
+                    device + ". Written by attune best.\n";
   for (std::size_t i = 0; i < best.config.size(); ++i) {
     const auto& v = best.config[i];
     if (v.is_absent()) continue;
@@ -243,7 +243,8 @@ std::string render_doctor(const machine_facts& facts, std::span<const finding> f
   return out;
 }
 
-std::string render_best(const task& of, std::span<const ranked> best, best_options::form form) {
+std::string render_best(const task& of, std::span<const ranked> best, const std::string& device,
+                        best_options::form form) {
   if (best.empty()) return {};
   switch (form) {
   case best_options::form::env:
@@ -251,9 +252,9 @@ std::string render_best(const task& of, std::span<const ranked> best, best_optio
   case best_options::form::args:
     return args_text(best[0].config);
   case best_options::form::header:
-    return header_text(of, best[0]);
+    return header_text(of, best[0], device);
   case best_options::form::cmake:
-    return cmake_text(of, best[0]);
+    return cmake_text(of, best[0], device);
   case best_options::form::text:
   case best_options::form::json:
     break;

@@ -39,7 +39,9 @@ std::string render_space(const task_spec& spec, const search::space& space);
 std::string render_doctor(const machine_facts& facts, std::span<const finding> findings);
 
 /// The best configurations, best first. text: a line each; the other forms (not json): the first alone.
-std::string render_best(const task& of, std::span<const ranked> best, best_options::form form);
+/// `device` is where they were measured, for the comment of the header and CMake forms.
+std::string render_best(const task& of, std::span<const ranked> best, const std::string& device,
+                        best_options::form form);
 
 /// How a search ended: the best, what was tried, where the time went.
 std::string render_report(const actors::tuning_report& report);

@@ -58,6 +58,8 @@ task_spec read_task(const spec_node& root, const std::string& file) {
   task_spec t;
   t.name = read_string(section.need("task"), "task");
   if (trim(t.name).empty()) refuse(section.need("task"), "task is empty; it names the workload");
+  if (std::any_of(t.name.begin(), t.name.end(), [](char c) { return c >= 0 && c < 0x20; }) || t.name.size() > 200)
+    refuse(section.need("task"), "task must be one line of at most 200 bytes");
   if (const auto* node = section.find("workload")) t.workload = read_arguments(*node, "workload");
   if (const auto* node = section.find("target")) t.target = read_arguments(*node, "target");
   t.parameters = read_parameters(section.need("parameters"), file);
