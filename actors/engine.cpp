@@ -253,9 +253,10 @@ void engine::impl::spawn_all() {
   if (store) {
     sink.append = [s = store.get()](std::span<storage::record_item> records,
                                     std::span<const storage::step_item> steps) { return s->append(records, steps); };
-    sink.recency = [s = store.get()](std::span<const key128> used, std::span<const key128> evicted) {
-      s->touch(used);
-      s->drop_cached(evicted);
+    sink.recency = [s = store.get()](const recency_batch& batch) {
+      s->touch(batch.used);
+      s->drop_cached(batch.evicted);
+      s->count(batch.counted);
     };
   } else {
     sink.append = [](std::span<storage::record_item>, std::span<const storage::step_item>) { return attune::status{}; };

@@ -59,9 +59,9 @@ using parameter_domain =
 struct parameter {
   std::string name; ///< [A-Za-z_][A-Za-z0-9_]*
   parameter_domain domain;
-  std::string when;              ///< condition (constraint language); empty: always there
-  std::optional<value> standard; ///< the default value, for the default configuration; none: the first of the domain
-  source_place place;
+  std::string when{};              ///< condition (constraint language); empty: always there
+  std::optional<value> standard{}; ///< the default value, for the default configuration; none: the first of the domain
+  source_place place{};
 };
 
 /// A C++ callable as a constraint over named parameters. Must be pure and safe from any thread.
@@ -74,8 +74,8 @@ struct callable_constraint {
 /// One constraint: an expression, or a callable.
 struct constraint {
   std::string expression;
-  std::optional<callable_constraint> callable;
-  source_place place;
+  std::optional<callable_constraint> callable{};
+  source_place place{};
 };
 
 /// A command: text for `/bin/sh -c`, or an argv whose elements are never split (but `{name*}`).
