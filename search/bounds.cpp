@@ -147,12 +147,14 @@ bounds real_arithmetic(operation op, const bounds& a, const bounds& b) noexcept 
   const auto x = hull(a), y = hull(b);
   bounds out = bounds::of_types(bounds::real, false);
   out.nan = true;
-  const bool known = !a.nan && !b.nan && std::isfinite(x.lo) && std::isfinite(x.hi) && std::isfinite(y.lo) &&
-                     std::isfinite(y.hi);
+  const bool known =
+      !a.nan && !b.nan && std::isfinite(x.lo) && std::isfinite(x.hi) && std::isfinite(y.lo) && std::isfinite(y.hi);
   const bool zero = !(b.types & bounds::real) ? b.lo <= 0 && b.hi >= 0 : !known || (y.lo <= 0 && y.hi >= 0);
   switch (op) {
-  case operation::add: return known ? real_between(x.lo + y.lo, x.hi + y.hi) : out;
-  case operation::subtract: return known ? real_between(x.lo - y.hi, x.hi - y.lo) : out;
+  case operation::add:
+    return known ? real_between(x.lo + y.lo, x.hi + y.hi) : out;
+  case operation::subtract:
+    return known ? real_between(x.lo - y.hi, x.hi - y.lo) : out;
   case operation::multiply:
   case operation::divide: {
     if (op == operation::divide) out.fails = zero;
@@ -178,8 +180,11 @@ bounds real_arithmetic(operation op, const bounds& a, const bounds& b) noexcept 
       out.fails = false;
     }
     return out;
-  case operation::floor_divide: out.fails = zero; return out;
-  default: break;
+  case operation::floor_divide:
+    out.fails = zero;
+    return out;
+  default:
+    break;
   }
   out.fails = true;
   return out;
@@ -205,12 +210,18 @@ bounds arithmetic(operation op, const bounds& a, const bounds& b) noexcept {
     return out;
   }
   switch (op) {
-  case operation::add: return whole_between(static_cast<int128>(a.lo) + b.lo, static_cast<int128>(a.hi) + b.hi);
-  case operation::subtract: return whole_between(static_cast<int128>(a.lo) - b.hi, static_cast<int128>(a.hi) - b.lo);
-  case operation::multiply: return multiply(a, b);
-  case operation::floor_divide: return floor_divide(a, b);
-  case operation::modulo: return modulo(a, b);
-  default: return power(a, b);
+  case operation::add:
+    return whole_between(static_cast<int128>(a.lo) + b.lo, static_cast<int128>(a.hi) + b.hi);
+  case operation::subtract:
+    return whole_between(static_cast<int128>(a.lo) - b.hi, static_cast<int128>(a.hi) - b.lo);
+  case operation::multiply:
+    return multiply(a, b);
+  case operation::floor_divide:
+    return floor_divide(a, b);
+  case operation::modulo:
+    return modulo(a, b);
+  default:
+    return power(a, b);
   }
 }
 
@@ -240,12 +251,18 @@ bounds comparison(operation op, const bounds& a, const bounds& b) noexcept {
   }
   // A NaN makes every order false, and ordering is then never certain above.
   switch (op) {
-  case operation::less: return flag(!less, !not_less, false);
-  case operation::less_equal: return flag(!not_greater, !greater, false);
-  case operation::greater: return flag(!greater, !not_greater, false);
-  case operation::greater_equal: return flag(!not_less, !less, false);
-  case operation::equal: return flag(!(not_less && not_greater), !(less || greater), false);
-  default: return flag(!(less || greater), !(not_less && not_greater), false);
+  case operation::less:
+    return flag(!less, !not_less, false);
+  case operation::less_equal:
+    return flag(!not_greater, !greater, false);
+  case operation::greater:
+    return flag(!greater, !not_greater, false);
+  case operation::greater_equal:
+    return flag(!not_less, !less, false);
+  case operation::equal:
+    return flag(!(not_less && not_greater), !(less || greater), false);
+  default:
+    return flag(!(less || greater), !(not_less && not_greater), false);
   }
 }
 
@@ -266,9 +283,12 @@ bounds logical(operation op, std::span<const bounds> o) noexcept {
       auto kept = o[i];
       // What ends an `and` is false, what ends an `or` is true.
       if (kept.whole_only()) {
-        if (op == operation::logical_and) kept.lo = kept.hi = 0;
-        else if (kept.lo == 0 && kept.hi > 0) kept.lo = 1;
-        else if (kept.hi == 0 && kept.lo < 0) kept.hi = -1;
+        if (op == operation::logical_and)
+          kept.lo = kept.hi = 0;
+        else if (kept.lo == 0 && kept.hi > 0)
+          kept.lo = 1;
+        else if (kept.hi == 0 && kept.lo < 0)
+          kept.hi = -1;
       }
       out.join(kept);
     } else {
@@ -325,8 +345,10 @@ bounds unary(operation op, const bounds& a) noexcept {
 bounds call(operation op, std::span<const bounds> o) noexcept {
   switch (op) {
   case operation::call_min:
-  case operation::call_max: return extreme(op, o);
-  case operation::call_bool: return o.empty() ? flag(true, false, false) : flag(o[0].may_be_false(), o[0].may_be_true(), false);
+  case operation::call_max:
+    return extreme(op, o);
+  case operation::call_bool:
+    return o.empty() ? flag(true, false, false) : flag(o[0].may_be_false(), o[0].may_be_true(), false);
   case operation::call_int:
   case operation::call_round:
     if (o.size() == 1 && o[0].whole_only()) return whole_between(o[0].lo, o[0].hi);
@@ -337,8 +359,10 @@ bounds call(operation op, std::span<const bounds> o) noexcept {
     return out;
   }
   case operation::call_any:
-  case operation::call_all: return flag(true, true, true);
-  default: break;
+  case operation::call_all:
+    return flag(true, true, true);
+  default:
+    break;
   }
   return bounds::unknown();
 }
@@ -348,8 +372,12 @@ bounds call(operation op, std::span<const bounds> o) noexcept {
 bounds bounds::of(cell c) noexcept {
   bounds out;
   switch (c.what) {
-  case cell::kind::absent: out.absent = true; break;
-  case cell::kind::failed: out.fails = true; break;
+  case cell::kind::absent:
+    out.absent = true;
+    break;
+  case cell::kind::failed:
+    out.fails = true;
+    break;
   case cell::kind::boolean:
   case cell::kind::integer:
     out.types = c.what == cell::kind::boolean ? boolean : integer;
@@ -363,8 +391,12 @@ bounds bounds::of(cell c) noexcept {
       out.real_lo = out.real_hi = c.real();
     }
     break;
-  case cell::kind::text: out.types = text; break;
-  case cell::kind::list: out.types = list; break;
+  case cell::kind::text:
+    out.types = text;
+    break;
+  case cell::kind::list:
+    out.types = list;
+    break;
   }
   return out;
 }
@@ -461,7 +493,9 @@ bounds operate(operation op, std::span<const bounds> o) noexcept {
     case operation::floor_divide:
     case operation::modulo:
     case operation::call_pow:
-    case operation::power: out = arithmetic(op, o[0], o[1]); break;
+    case operation::power:
+      out = arithmetic(op, o[0], o[1]);
+      break;
     case operation::shift_left:
     case operation::shift_right:
     case operation::bit_and:
@@ -474,18 +508,28 @@ bounds operate(operation op, std::span<const bounds> o) noexcept {
     case operation::greater:
     case operation::greater_equal:
     case operation::equal:
-    case operation::not_equal: out = comparison(op, o[0], o[1]); break;
+    case operation::not_equal:
+      out = comparison(op, o[0], o[1]);
+      break;
     case operation::contains:
-    case operation::excludes: out = flag(true, true, true); break;
+    case operation::excludes:
+      out = flag(true, true, true);
+      break;
     case operation::negate:
     case operation::plus:
     case operation::invert:
     case operation::logical_not:
-    case operation::call_abs: out = unary(op, o[0]); break;
+    case operation::call_abs:
+      out = unary(op, o[0]);
+      break;
     case operation::make_list:
     case operation::make_tuple:
-    case operation::make_set: out = bounds::of_types(bounds::list, true); break;
-    default: out = call(op, o); break;
+    case operation::make_set:
+      out = bounds::of_types(bounds::list, true);
+      break;
+    default:
+      out = call(op, o);
+      break;
     }
   }
   out.fails |= fails;
@@ -498,35 +542,41 @@ bool clash(operation op, std::span<const bounds> o) noexcept {
     if (b.types == 0) return false;
   const auto both = [&](std::uint8_t mask) { return (o[0].types & mask) && (o[1].types & mask); };
   switch (op) {
-  case operation::add: return !both(bounds::number) && !both(bounds::text) && !both(bounds::list);
+  case operation::add:
+    return !both(bounds::number) && !both(bounds::text) && !both(bounds::list);
   case operation::multiply:
-    return !both(bounds::number) &&
-           !((o[0].types & (bounds::text | bounds::list)) && (o[1].types & bounds::whole)) &&
+    return !both(bounds::number) && !((o[0].types & (bounds::text | bounds::list)) && (o[1].types & bounds::whole)) &&
            !((o[1].types & (bounds::text | bounds::list)) && (o[0].types & bounds::whole));
   case operation::subtract:
   case operation::divide:
   case operation::floor_divide:
   case operation::modulo:
   case operation::power:
-  case operation::call_pow: return !both(bounds::number);
+  case operation::call_pow:
+    return !both(bounds::number);
   case operation::less:
   case operation::less_equal:
   case operation::greater:
-  case operation::greater_equal: return !both(bounds::number) && !both(bounds::text) && !both(bounds::list);
+  case operation::greater_equal:
+    return !both(bounds::number) && !both(bounds::text) && !both(bounds::list);
   case operation::shift_left:
   case operation::shift_right:
   case operation::bit_and:
   case operation::bit_or:
-  case operation::bit_xor: return !both(bounds::whole);
+  case operation::bit_xor:
+    return !both(bounds::whole);
   case operation::contains:
   case operation::excludes:
     return !(o[1].types & bounds::list) && !((o[1].types & bounds::text) && (o[0].types & bounds::text));
   case operation::negate:
   case operation::plus:
   case operation::call_abs:
-  case operation::call_round: return !(o[0].types & bounds::number);
-  case operation::invert: return !(o[0].types & bounds::whole);
-  default: return false;
+  case operation::call_round:
+    return !(o[0].types & bounds::number);
+  case operation::invert:
+    return !(o[0].types & bounds::whole);
+  default:
+    return false;
   }
 }
 

@@ -83,9 +83,8 @@ compiled_space::compiled_space(std::unique_ptr<space_parts> made) : parts_(std::
     while (grew) {
       grew = false;
       for (std::uint32_t q = 0; q < n; ++q)
-        if (!follows[q] && q != p && std::ranges::any_of(parts_->condition_reads[q], [&](auto r) {
-              return r == p || follows[r] != 0;
-            }))
+        if (!follows[q] && q != p &&
+            std::ranges::any_of(parts_->condition_reads[q], [&](auto r) { return r == p || follows[r] != 0; }))
           follows[q] = any = grew = true;
     }
     if (any) dependents_[p] = std::move(follows);
@@ -204,8 +203,10 @@ std::vector<point> compiled_space::neighbours(std::span<const std::uint32_t> p, 
     const bool dependent = !dependents_[which].empty();
     const auto keep = [&] {
       out.push_back(q);
-      if (dependent) q.assign(p.begin(), p.end());
-      else q[which] = p[which];
+      if (dependent)
+        q.assign(p.begin(), p.end());
+      else
+        q[which] = p[which];
     };
     if (kind == neighbourhood::adjacent && infos_[which].ordinal) {
       for (const bool up : {false, true})

@@ -54,18 +54,20 @@ public:
   std::span<const std::string> remarks() const override { return parts_->remarks; }
   space_description describe() const override;
   point standard() const override { return standard_; }
-  const domain& domain_of(std::size_t parameter) const override { return parts_->domains[parameter]; }
+  std::optional<std::uint32_t> index_of_value(std::size_t parameter, const value& v) const override {
+    return parts_->domains[parameter].find(v);
+  }
 
 private:
   /// One parameter in the order of enumeration. A group's parameters take its places in the order of its diagram.
   struct place {
     std::uint32_t parameter = 0;
     std::uint32_t group = 0;
-    std::uint32_t size = 0;            ///< of a free parameter
-    const diagram* counted = nullptr;  ///< null: free, or searched
-    bool first = false;                ///< of its group
-    bool alone = false;                ///< no other group is half decided here
-    uint128 later = 1;                 ///< completions of the groups that begin behind this place
+    std::uint32_t size = 0;           ///< of a free parameter
+    const diagram* counted = nullptr; ///< null: free, or searched
+    bool first = false;               ///< of its group
+    bool alone = false;               ///< no other group is half decided here
+    uint128 later = 1;                ///< completions of the groups that begin behind this place
   };
 
   class enumeration;

@@ -11,9 +11,9 @@ using kind = graph_node::kind;
 
 std::string type_names(const bounds& b) {
   std::string out;
-  for (const auto& [bit, word] : {std::pair(bounds::boolean, "bool"), std::pair(bounds::integer, "int"),
-                                  std::pair(bounds::real, "float"), std::pair(bounds::text, "str"),
-                                  std::pair(bounds::list, "list")})
+  for (const auto& [bit, word] :
+       {std::pair(bounds::boolean, "bool"), std::pair(bounds::integer, "int"), std::pair(bounds::real, "float"),
+        std::pair(bounds::text, "str"), std::pair(bounds::list, "list")})
     if (b.types & bit) out += (out.empty() ? "" : " or ") + std::string(word);
   return out;
 }
@@ -102,8 +102,8 @@ status constraint_graph::lower(const expression& e, std::uint32_t number, std::u
     if (clash(n.op, ranges)) {
       std::string types;
       for (const auto& r : ranges) types += (types.empty() ? "" : " and ") + type_names(r);
-      return error{errc::invalid_spec,
-                   e.at(number, "`" + std::string(spelling(n.op)) + "` has no meaning for " + types), {}};
+      return error{
+          errc::invalid_spec, e.at(number, "`" + std::string(spelling(n.op)) + "` has no meaning for " + types), {}};
     }
     n.range = operate(n.op, ranges);
     break;

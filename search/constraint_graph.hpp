@@ -65,7 +65,8 @@ struct graph_part {
 /// Builds the graph from constraints and conditions.
 class constraint_graph {
 public:
-  constraint_graph(std::vector<variable> variables, pool& literals) : variables_(std::move(variables)), pool_(literals) {}
+  constraint_graph(std::vector<variable> variables, pool& literals)
+      : variables_(std::move(variables)), pool_(literals) {}
 
   /// Adds what must hold, numbered `source`. Errors: a constraint whose types never go together (with a caret).
   status require(const expression& e, std::uint32_t source);

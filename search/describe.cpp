@@ -29,8 +29,8 @@ double sampled_cut(const constraint_graph& graph, std::span<const std::uint32_t>
 }
 
 /// The valid assignments of a group without the parts of one constraint; none where that costs too much.
-std::optional<double> count_without(const constraint_graph& graph, const group& g,
-                                    std::span<const std::uint32_t> parts, std::uint32_t source) {
+std::optional<double> count_without(const constraint_graph& graph, const group& g, std::span<const std::uint32_t> parts,
+                                    std::uint32_t source) {
   std::vector<std::uint32_t> others;
   for (const auto k : parts)
     if (graph.parts()[k].source != source) others.push_back(k);
@@ -58,8 +58,8 @@ space_description compiled_space::describe() const {
     out.groups.push_back(std::move(mine));
   }
   for (std::size_t i = 0; i < infos_.size(); ++i)
-    out.parameters.push_back({infos_[i].name, infos_[i].size, infos_[i].size, infos_[i].ordinal, infos_[i].conditional,
-                              group_of_[i]});
+    out.parameters.push_back(
+        {infos_[i].name, infos_[i].size, infos_[i].size, infos_[i].ordinal, infos_[i].conditional, group_of_[i]});
   for (const auto& g : parts_->groups) {
     const auto* d = g->counted();
     if (!d) continue;

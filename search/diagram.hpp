@@ -15,9 +15,9 @@ namespace attune::search {
 
 /// How much a build may cost; deterministic, so that the same spec compiles to the same structure everywhere.
 struct build_limits {
-  std::uint64_t states = 2'000'000;      ///< distinct partial assignments, over all layers
-  std::uint64_t steps = 60'000'000;      ///< choices tried
-  std::uint64_t bytes = 1'500'000'000;   ///< of memory
+  std::uint64_t states = 2'000'000;    ///< distinct partial assignments, over all layers
+  std::uint64_t steps = 60'000'000;    ///< choices tried
+  std::uint64_t bytes = 1'500'000'000; ///< of memory
 };
 
 /// What a build noticed.

@@ -212,8 +212,10 @@ status domain::grid(const real_grid& g) {
     const double f = g.count == 1 ? 0 : static_cast<double>(i) / (g.count - 1);
     double v = g.log ? std::exp(std::log(g.first) + f * (std::log(g.last) - std::log(g.first)))
                      : g.first * (1 - f) + g.last * f;
-    if (i == 0) v = g.first;
-    else if (i + 1 == g.count) v = g.last;
+    if (i == 0)
+      v = g.first;
+    else if (i + 1 == g.count)
+      v = g.last;
     values.emplace_back(v);
   }
   auto done = list(std::move(values));
@@ -222,7 +224,8 @@ status domain::grid(const real_grid& g) {
 }
 
 status domain::powers(const power_range& r) {
-  if (r.first < 1 || r.last < r.first) return wrong("powers of two go from at least 1 upwards; give the smaller end first");
+  if (r.first < 1 || r.last < r.first)
+    return wrong("powers of two go from at least 1 upwards; give the smaller end first");
   const int from = std::bit_width(static_cast<std::uint64_t>(r.first) - 1);
   const int to = std::bit_width(static_cast<std::uint64_t>(r.last)) - 1;
   if (from > to)
@@ -250,11 +253,16 @@ status domain::orders(const permutation_of& p) {
 
 value domain::at(std::uint32_t index) const {
   switch (form_) {
-  case form::listed: return values_[index];
-  case form::integers: return value(first_ + static_cast<std::int64_t>(index) * step_);
-  case form::reals: return value(to_double(first_ + static_cast<std::int64_t>(index) * step_, digits_));
-  case form::powers: return value(std::int64_t{1} << (first_ + index));
-  case form::orders: break;
+  case form::listed:
+    return values_[index];
+  case form::integers:
+    return value(first_ + static_cast<std::int64_t>(index) * step_);
+  case form::reals:
+    return value(to_double(first_ + static_cast<std::int64_t>(index) * step_, digits_));
+  case form::powers:
+    return value(std::int64_t{1} << (first_ + index));
+  case form::orders:
+    break;
   }
   // The index in the factorial number system (Lehmer code): lexicographic in the order of the items.
   auto left = items_;
@@ -306,7 +314,8 @@ std::optional<std::uint32_t> domain::find(const value& v) const {
     if (exponent < first_ || exponent - first_ >= static_cast<std::int64_t>(size_)) return std::nullopt;
     return static_cast<std::uint32_t>(exponent - first_);
   }
-  case form::orders: break;
+  case form::orders:
+    break;
   }
   std::vector<std::string> order;
   if (v.type() == value::kind::order) {

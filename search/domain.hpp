@@ -18,8 +18,8 @@ public:
   /// Most values that a domain can have.
   static constexpr std::uint64_t size_max = 0xfffffffeu;
 
-  /// Errors (invalid_spec, with the parameter's place): no values, doubled ones (numbers are doubled where they are equal,
-  /// so `1` and `1.0` are), NaN or infinite ones, a step of zero or against the range, more than size_max.
+  /// Errors (invalid_spec, with the parameter's place): no values, doubled ones (numbers are doubled where they are
+  /// equal, so `1` and `1.0` are), NaN or infinite ones, a step of zero or against the range, more than size_max.
   static result<domain> make(const parameter& p);
 
   std::uint32_t size() const noexcept { return size_; }

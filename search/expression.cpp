@@ -21,11 +21,16 @@ public:
   cell operator()(std::uint32_t number) {
     const auto& n = nodes_[number];
     switch (n.what) {
-    case kind::constant: return n.literal;
-    case kind::parameter: return parameters_[n.index];
-    case kind::local: return locals_[n.index];
-    case kind::gather: return gather(n);
-    case kind::apply: break;
+    case kind::constant:
+      return n.literal;
+    case kind::parameter:
+      return parameters_[n.index];
+    case kind::local:
+      return locals_[n.index];
+    case kind::gather:
+      return gather(n);
+    case kind::apply:
+      break;
     }
     if (!pool_.step()) return cell::of(fault::limit);
     switch (n.op) {
@@ -43,7 +48,8 @@ public:
       if (!c.present()) return c;
       return (*this)(n.kids[truth(c, pool_) ? 1 : 2]);
     }
-    default: break;
+    default:
+      break;
     }
     if (n.kids.size() == 2 && n.op != operation::make_list && n.op != operation::make_tuple &&
         n.op != operation::make_set) {
@@ -143,7 +149,8 @@ private:
       n.literal = from.literal;
       out = add(std::move(n), from);
       return true;
-    case syntax_node::kind::name: return name(from, out);
+    case syntax_node::kind::name:
+      return name(from, out);
     case syntax_node::kind::apply:
       n.what = kind::apply;
       n.op = from.op;
@@ -151,8 +158,10 @@ private:
       for (std::size_t i = 0; i < n.kids.size(); ++i)
         if (!resolve(from.kids[i], n.kids[i])) return false;
       return fold(std::move(n), from, out);
-    case syntax_node::kind::comparison: return comparison(from, out);
-    case syntax_node::kind::comprehension: break;
+    case syntax_node::kind::comparison:
+      return comparison(from, out);
+    case syntax_node::kind::comprehension:
+      break;
     }
     return comprehension(from, out);
   }
@@ -307,8 +316,7 @@ result<expression> expression::read(std::string_view text, const scope& names, p
   if (!parse(text, literals, tree, wrong)) return error{errc::invalid_spec, with_caret(text, wrong), {}};
   expression out;
   out.text_ = text;
-  if (!resolver(tree, names, literals, out, wrong).run())
-    return error{errc::invalid_spec, with_caret(text, wrong), {}};
+  if (!resolver(tree, names, literals, out, wrong).run()) return error{errc::invalid_spec, with_caret(text, wrong), {}};
   return out;
 }
 

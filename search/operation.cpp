@@ -224,10 +224,17 @@ cell arithmetic(operation op, cell a, cell b, pool& p) {
     std::int64_t r = 0;
     bool over = false;
     switch (op) {
-    case operation::add: over = __builtin_add_overflow(x, y, &r); break;
-    case operation::subtract: over = __builtin_sub_overflow(x, y, &r); break;
-    case operation::multiply: over = __builtin_mul_overflow(x, y, &r); break;
-    case operation::divide: return y == 0 ? cell::of(fault::division_by_zero) : cell::of(true_quotient(x, y));
+    case operation::add:
+      over = __builtin_add_overflow(x, y, &r);
+      break;
+    case operation::subtract:
+      over = __builtin_sub_overflow(x, y, &r);
+      break;
+    case operation::multiply:
+      over = __builtin_mul_overflow(x, y, &r);
+      break;
+    case operation::divide:
+      return y == 0 ? cell::of(fault::division_by_zero) : cell::of(true_quotient(x, y));
     case operation::floor_divide:
       if (y == 0) return cell::of(fault::division_by_zero);
       if (y == -1) {
@@ -240,21 +247,28 @@ cell arithmetic(operation op, cell a, cell b, pool& p) {
       if (y == 0) return cell::of(fault::division_by_zero);
       r = floor_remainder(x, y);
       break;
-    default: return integer_power(x, y);
+    default:
+      return integer_power(x, y);
     }
     return over ? cell::of(fault::overflow) : cell::of(r);
   }
   if (a.number() && b.number()) {
     const double x = a.to_double(), y = b.to_double();
     switch (op) {
-    case operation::add: return cell::of(x + y);
-    case operation::subtract: return cell::of(x - y);
-    case operation::multiply: return cell::of(x * y);
-    case operation::divide: return y == 0 ? cell::of(fault::division_by_zero) : cell::of(x / y);
+    case operation::add:
+      return cell::of(x + y);
+    case operation::subtract:
+      return cell::of(x - y);
+    case operation::multiply:
+      return cell::of(x * y);
+    case operation::divide:
+      return y == 0 ? cell::of(fault::division_by_zero) : cell::of(x / y);
     case operation::floor_divide:
       return y == 0 ? cell::of(fault::division_by_zero) : cell::of(real_floor_quotient(x, y));
-    case operation::modulo: return y == 0 ? cell::of(fault::division_by_zero) : cell::of(real_remainder(x, y));
-    default: return real_power(x, y);
+    case operation::modulo:
+      return y == 0 ? cell::of(fault::division_by_zero) : cell::of(real_remainder(x, y));
+    default:
+      return real_power(x, y);
     }
   }
   if (op == operation::add && a.what == kind::text && b.what == kind::text)
@@ -297,10 +311,14 @@ cell comparison(operation op, cell a, cell b, pool& p) {
   if (!c) return cell::of(fault::type);
   if (*c == 2) return cell::of(false);
   switch (op) {
-  case operation::less: return cell::of(*c < 0);
-  case operation::less_equal: return cell::of(*c <= 0);
-  case operation::greater: return cell::of(*c > 0);
-  default: return cell::of(*c >= 0);
+  case operation::less:
+    return cell::of(*c < 0);
+  case operation::less_equal:
+    return cell::of(*c <= 0);
+  case operation::greater:
+    return cell::of(*c > 0);
+  default:
+    return cell::of(*c >= 0);
   }
 }
 
@@ -332,15 +350,15 @@ cell round_to(cell x, std::optional<cell> digits) {
   std::array<char, 800> buffer{};
   if (n >= 0) {
     const auto end =
-        std::to_chars(buffer.data(), buffer.data() + buffer.size(), d, std::chars_format::fixed, static_cast<int>(n)).ptr;
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), d, std::chars_format::fixed, static_cast<int>(n))
+            .ptr;
     double r = 0;
     std::from_chars(buffer.data(), end, r, std::chars_format::fixed);
     return cell::of(r);
   }
   // Tens and up: the digits before the point, rounded in decimal by hand.
-  const auto end = std::to_chars(buffer.data() + 1, buffer.data() + buffer.size(), std::fabs(d),
-                                 std::chars_format::fixed, 0)
-                       .ptr;
+  const auto end =
+      std::to_chars(buffer.data() + 1, buffer.data() + buffer.size(), std::fabs(d), std::chars_format::fixed, 0).ptr;
   std::string s(buffer.data() + 1, end);
   const bool below = std::fabs(d) < std::nearbyint(std::fabs(d)); // what printing rounded up
   const bool above = std::fabs(d) > std::nearbyint(std::fabs(d));
@@ -496,15 +514,24 @@ cell unary(operation op, cell a, pool& p) {
 cell call(operation op, std::span<const cell> o, pool& p) {
   switch (op) {
   case operation::call_min:
-  case operation::call_max: return extreme(op, o, p);
-  case operation::call_round: return round_to(o[0], o.size() == 2 ? std::optional(o[1]) : std::nullopt);
-  case operation::call_int: return o.empty() ? cell::of(std::int64_t{0}) : convert_to_integer(o[0], p);
-  case operation::call_float: return o.empty() ? cell::of(0.0) : convert_to_real(o[0], p);
-  case operation::call_bool: return cell::of(!o.empty() && truth(o[0], p));
-  case operation::call_len: return length(o[0], p);
-  case operation::call_sum: return sum(o, p);
-  case operation::call_range: return make_range(o, p);
-  default: break;
+  case operation::call_max:
+    return extreme(op, o, p);
+  case operation::call_round:
+    return round_to(o[0], o.size() == 2 ? std::optional(o[1]) : std::nullopt);
+  case operation::call_int:
+    return o.empty() ? cell::of(std::int64_t{0}) : convert_to_integer(o[0], p);
+  case operation::call_float:
+    return o.empty() ? cell::of(0.0) : convert_to_real(o[0], p);
+  case operation::call_bool:
+    return cell::of(!o.empty() && truth(o[0], p));
+  case operation::call_len:
+    return length(o[0], p);
+  case operation::call_sum:
+    return sum(o, p);
+  case operation::call_range:
+    return make_range(o, p);
+  default:
+    break;
   }
   std::vector<cell> items;
   if (!o.empty()) {
@@ -513,12 +540,18 @@ cell call(operation op, std::span<const cell> o, pool& p) {
     items = std::move(*all);
   }
   switch (op) {
-  case operation::call_list: return p.list(items);
-  case operation::call_tuple: return p.list(items, sequence::tuple);
-  case operation::call_set: return make_set(items, p);
-  case operation::call_any: return cell::of(std::ranges::any_of(items, [&](cell c) { return truth(c, p); }));
-  case operation::call_all: return cell::of(std::ranges::all_of(items, [&](cell c) { return truth(c, p); }));
-  default: break;
+  case operation::call_list:
+    return p.list(items);
+  case operation::call_tuple:
+    return p.list(items, sequence::tuple);
+  case operation::call_set:
+    return make_set(items, p);
+  case operation::call_any:
+    return cell::of(std::ranges::any_of(items, [&](cell c) { return truth(c, p); }));
+  case operation::call_all:
+    return cell::of(std::ranges::all_of(items, [&](cell c) { return truth(c, p); }));
+  default:
+    break;
   }
   bool comparable = true;
   std::ranges::stable_sort(items, [&](cell a, cell b) {
@@ -553,9 +586,9 @@ std::pair<std::size_t, std::size_t> arity(operation op) noexcept {
 }
 
 std::string_view spelling(operation op) noexcept {
-  constexpr std::array<std::string_view, 31> signs{
-      "+", "-",  "*",  "/",  "//", "%",  "**", "<<",     ">>",   "&", "|", "^",   "<",   "<=", ">",
-      ">=", "==", "!=", "in", "not in", "[]", "-",  "+",  "~", "not", "and", "or", "if", "[]", "()", "{}"};
+  constexpr std::array<std::string_view, 31> signs{"+", "-", "*",   "/",   "//", "%",  "**", "<<", ">>",     "&",  "|",
+                                                   "^", "<", "<=",  ">",   ">=", "==", "!=", "in", "not in", "[]", "-",
+                                                   "+", "~", "not", "and", "or", "if", "[]", "()", "{}"};
   for (const auto& e : functions)
     if (e.op == op) return e.name;
   for (const auto& e : methods)
@@ -566,12 +599,17 @@ std::string_view spelling(operation op) noexcept {
 bool truth(cell c, const pool& p) noexcept {
   switch (c.what) {
   case kind::boolean:
-  case kind::integer: return c.bits != 0;
-  case kind::real: return c.real() != 0; // NaN is true
-  case kind::text: return !p.text_of(c).empty();
-  case kind::list: return !p.items_of(c).empty();
+  case kind::integer:
+    return c.bits != 0;
+  case kind::real:
+    return c.real() != 0; // NaN is true
+  case kind::text:
+    return !p.text_of(c).empty();
+  case kind::list:
+    return !p.items_of(c).empty();
   case kind::absent:
-  case kind::failed: break;
+  case kind::failed:
+    break;
   }
   return false;
 }
@@ -629,20 +667,27 @@ cell operate(operation op, cell a, cell b, pool& p) {
   case operation::floor_divide:
   case operation::modulo:
   case operation::power:
-  case operation::call_pow: return arithmetic(op, a, b, p);
+  case operation::call_pow:
+    return arithmetic(op, a, b, p);
   case operation::shift_left:
   case operation::shift_right:
   case operation::bit_and:
   case operation::bit_or:
-  case operation::bit_xor: return bitwise(op, a, b);
-  case operation::contains: return membership(a, b, p, true);
-  case operation::excludes: return membership(a, b, p, false);
-  case operation::subscript: return element(a, b, p);
+  case operation::bit_xor:
+    return bitwise(op, a, b);
+  case operation::contains:
+    return membership(a, b, p, true);
+  case operation::excludes:
+    return membership(a, b, p, false);
+  case operation::subscript:
+    return element(a, b, p);
   case operation::method_index:
   case operation::method_count:
   case operation::method_startswith:
-  case operation::method_endswith: return method(op, a, b, p);
-  default: return comparison(op, a, b, p);
+  case operation::method_endswith:
+    return method(op, a, b, p);
+  default:
+    return comparison(op, a, b, p);
   }
 }
 
@@ -658,20 +703,26 @@ cell operate(operation op, std::span<const cell> o, pool& p) {
   case operation::choose:
     if (!o[0].present()) return o[0];
     return truth(o[0], p) ? o[1] : o[2];
-  default: break;
+  default:
+    break;
   }
   for (const auto& c : o)
     if (!c.present()) return c;
   switch (op) {
-  case operation::make_list: return p.list(o);
-  case operation::make_tuple: return p.list(o, sequence::tuple);
-  case operation::make_set: return make_set(o, p);
+  case operation::make_list:
+    return p.list(o);
+  case operation::make_tuple:
+    return p.list(o, sequence::tuple);
+  case operation::make_set:
+    return make_set(o, p);
   case operation::negate:
   case operation::plus:
   case operation::invert:
   case operation::logical_not:
-  case operation::call_abs: return unary(op, o[0], p);
-  default: break;
+  case operation::call_abs:
+    return unary(op, o[0], p);
+  default:
+    break;
   }
   if (op >= operation::call_min && op < operation::call_pow) return call(op, o, p);
   return operate(op, o[0], o[1], p);

@@ -13,21 +13,63 @@ namespace attune::search {
 /// Everything that the constraint language can do with values.
 enum class operation : std::uint8_t {
   // two operands
-  add, subtract, multiply, divide, floor_divide, modulo, power,                   //
-  shift_left, shift_right, bit_and, bit_or, bit_xor,                              //
-  less, less_equal, greater, greater_equal, equal, not_equal, contains, excludes, //
-  subscript,                                                                      // a[b]
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  modulo,
+  power, //
+  shift_left,
+  shift_right,
+  bit_and,
+  bit_or,
+  bit_xor, //
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  equal,
+  not_equal,
+  contains,
+  excludes,  //
+  subscript, // a[b]
   // one
-  negate, plus, invert, logical_not,
+  negate,
+  plus,
+  invert,
+  logical_not,
   // and, or: of any number, returning an operand as Python does; `b if a else c` as (a, b, c)
-  logical_and, logical_or, choose,
+  logical_and,
+  logical_or,
+  choose,
   // displays, of any number
-  make_list, make_tuple, make_set,
+  make_list,
+  make_tuple,
+  make_set,
   // functions
-  call_min, call_max, call_abs, call_round, call_int, call_float, call_bool, call_len, call_sum, call_range, call_list,
-  call_tuple, call_set, call_sorted, call_any, call_all, call_pow,
+  call_min,
+  call_max,
+  call_abs,
+  call_round,
+  call_int,
+  call_float,
+  call_bool,
+  call_len,
+  call_sum,
+  call_range,
+  call_list,
+  call_tuple,
+  call_set,
+  call_sorted,
+  call_any,
+  call_all,
+  call_pow,
   // methods, the object first
-  method_index, method_count, method_startswith, method_endswith,
+  method_index,
+  method_count,
+  method_startswith,
+  method_endswith,
 };
 
 /// The function or method of a name; none if there is none.

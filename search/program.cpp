@@ -11,9 +11,9 @@ namespace {
 __extension__ using int128 = __int128;
 using graph_kind = graph_node::kind;
 
-constexpr std::size_t table_max = 4096;           ///< choices that a table is made for
+constexpr std::size_t table_max = 4096;              ///< choices that a table is made for
 constexpr std::int64_t safe = std::int64_t{1} << 62; ///< sums and products below are regrouped
-constexpr std::uint32_t patience = 64;            ///< looks ahead without a decision before it is given up
+constexpr std::uint32_t patience = 64;               ///< looks ahead without a decision before it is given up
 
 /// The common cases of whole numbers and of comparisons in line, the rest by the language's rules.
 cell compute(operation op, cell a, cell b, pool& p) {
@@ -39,13 +39,20 @@ cell compute(operation op, cell a, cell b, pool& p) {
         return cell::of(static_cast<std::int64_t>(ux % uy));
       }
       break;
-    case operation::less: return cell::of(x < y);
-    case operation::less_equal: return cell::of(x <= y);
-    case operation::greater: return cell::of(x > y);
-    case operation::greater_equal: return cell::of(x >= y);
-    case operation::equal: return cell::of(x == y);
-    case operation::not_equal: return cell::of(x != y);
-    default: break;
+    case operation::less:
+      return cell::of(x < y);
+    case operation::less_equal:
+      return cell::of(x <= y);
+    case operation::greater:
+      return cell::of(x > y);
+    case operation::greater_equal:
+      return cell::of(x >= y);
+    case operation::equal:
+      return cell::of(x == y);
+    case operation::not_equal:
+      return cell::of(x != y);
+    default:
+      break;
     }
   }
   return operate(op, a, b, p);
@@ -63,7 +70,8 @@ cell activity(cell condition, cell parameter, const pool& p) {
 /// Makes the program: the group's subexpressions regrouped for its order, with levels and tables.
 class program_builder {
 public:
-  program_builder(program& out, std::span<const std::uint32_t> parts) : out_(out), graph_(out.graph_), pool_(&graph_.literals()) {
+  program_builder(program& out, std::span<const std::uint32_t> parts)
+      : out_(out), graph_(out.graph_), pool_(&graph_.literals()) {
     level_of_.assign(graph_.variables().size(), -2);
     for (std::size_t i = 0; i < out.order_.size(); ++i) level_of_[out.order_[i]] = static_cast<std::int32_t>(i);
     out_.layers_.resize(out.order_.size());
@@ -144,10 +152,14 @@ private:
   /// The value of a node that depends on at most one parameter, for a choice of it.
   cell value(const node& n, std::size_t choice) {
     switch (n.what) {
-    case kind::constant: return n.literal;
-    case kind::parameter: return graph_.variables()[n.index].cells[choice];
-    case kind::table: return out_.tables_[n.index][choice];
-    default: break;
+    case kind::constant:
+      return n.literal;
+    case kind::parameter:
+      return graph_.variables()[n.index].cells[choice];
+    case kind::table:
+      return out_.tables_[n.index][choice];
+    default:
+      break;
     }
     std::vector<cell> kids;
     for (const auto k : n.kids) kids.push_back(value(nodes_[k], choice));
@@ -187,7 +199,8 @@ private:
   number make(number from, bool truth_only) {
     const auto& g = graph_.nodes()[from];
     switch (g.what) {
-    case graph_kind::constant: return constant(g.literal);
+    case graph_kind::constant:
+      return constant(g.literal);
     case graph_kind::parameter: {
       node n;
       n.what = kind::parameter;
@@ -204,7 +217,8 @@ private:
       for (const auto k : g.kids) n.kids.push_back(build(k, false));
       return intern(std::move(n));
     }
-    case graph_kind::apply: break;
+    case graph_kind::apply:
+      break;
     }
     switch (g.op) {
     case operation::add:
@@ -220,11 +234,14 @@ private:
       break;
     }
     case operation::logical_and:
-    case operation::logical_or: return logic(g, truth_only);
-    case operation::logical_not: return operate(g.op, {build(g.kids[0], true)});
+    case operation::logical_or:
+      return logic(g, truth_only);
+    case operation::logical_not:
+      return operate(g.op, {build(g.kids[0], true)});
     case operation::choose:
       return operate(g.op, {build(g.kids[0], true), build(g.kids[1], truth_only), build(g.kids[2], truth_only)});
-    default: break;
+    default:
+      break;
     }
     std::vector<number> kids;
     for (const auto k : g.kids) kids.push_back(build(k, g.op == operation::call_bool));
@@ -285,7 +302,8 @@ private:
       fixed += t.first ? -n.literal.integer() : n.literal.integer();
       return true;
     });
-    std::ranges::sort(terms, {}, [this](const auto& t) { return std::tuple(nodes_[t.second].level, t.second, t.first); });
+    std::ranges::sort(terms, {},
+                      [this](const auto& t) { return std::tuple(nodes_[t.second].level, t.second, t.first); });
     // A lone boolean becomes an integer by the addition, as in Python.
     if (terms.empty() || fixed != 0 || (terms.size() == 1 && boolean(nodes_[terms[0].second].range))) {
       auto total = constant(cell::of(fixed));
@@ -341,9 +359,15 @@ private:
     out_.kids_.insert(out_.kids_.end(), n.kids.begin(), n.kids.end());
     using instruction = program::instruction;
     switch (n.what) {
-    case kind::table: i.what = instruction::kind::table; break;
-    case kind::opaque: i.what = instruction::kind::opaque; break;
-    case kind::activity: i.what = instruction::kind::activity; break;
+    case kind::table:
+      i.what = instruction::kind::table;
+      break;
+    case kind::opaque:
+      i.what = instruction::kind::opaque;
+      break;
+    case kind::activity:
+      i.what = instruction::kind::activity;
+      break;
     default:
       i.what = n.kids.size() == 2 && takes_two(n.op) ? instruction::kind::binary : instruction::kind::apply;
       break;
@@ -402,7 +426,9 @@ private:
     for (std::int32_t l = 0; l < layers; ++l) {
       auto& layer = out_.layers_[static_cast<std::size_t>(l)];
       for (const auto& c : cuts)
-        if (!c.empty()) layer.needed.insert(layer.needed.end(), c[static_cast<std::size_t>(l)].begin(), c[static_cast<std::size_t>(l)].end());
+        if (!c.empty())
+          layer.needed.insert(layer.needed.end(), c[static_cast<std::size_t>(l)].begin(),
+                              c[static_cast<std::size_t>(l)].end());
       std::ranges::sort(layer.needed);
       layer.needed.erase(std::ranges::unique(layer.needed).begin(), layer.needed.end());
       for (std::size_t p = 0; p < cuts.size(); ++p) {
@@ -464,16 +490,25 @@ program::program(const constraint_graph& graph, std::span<const std::uint32_t> p
 }
 
 program::frame::frame(const program& p)
-    : values(p.constants_), ranges(p.ranges_), scratch(&p.graph_.literals()), tried(p.looks_), decided(p.looks_),
-      overflowed(p.parts_.size()), faulted(p.parts_.size()) {}
+    : values(p.constants_),
+      ranges(p.ranges_),
+      scratch(&p.graph_.literals()),
+      tried(p.looks_),
+      decided(p.looks_),
+      overflowed(p.parts_.size()),
+      faulted(p.parts_.size()) {}
 
 cell program::run(frame& f, const instruction& i, std::uint64_t choice) const {
   const auto* kids = kids_.data() + i.first_kid;
   switch (i.what) {
-  case instruction::kind::binary: return compute(i.op, f.values[kids[0]], f.values[kids[1]], f.scratch);
-  case instruction::kind::table: return tables_[i.index][choice];
-  case instruction::kind::activity: return activity(f.values[kids[0]], f.values[kids[1]], f.scratch);
-  default: break;
+  case instruction::kind::binary:
+    return compute(i.op, f.values[kids[0]], f.values[kids[1]], f.scratch);
+  case instruction::kind::table:
+    return tables_[i.index][choice];
+  case instruction::kind::activity:
+    return activity(f.values[kids[0]], f.values[kids[1]], f.scratch);
+  default:
+    break;
   }
   std::array<cell, 8> few;
   std::vector<cell> many;

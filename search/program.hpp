@@ -98,8 +98,8 @@ private:
   std::vector<step> layers_;
   std::vector<std::uint32_t> kids_;
   std::vector<std::vector<cell>> tables_;
-  std::vector<cell> constants_;  ///< the values at the start
-  std::vector<bounds> ranges_;   ///< what is known of each at the start
+  std::vector<cell> constants_; ///< the values at the start
+  std::vector<bounds> ranges_;  ///< what is known of each at the start
   open_parts all_open_;
   std::uint32_t looks_ = 0;
   bool broken_ = false;

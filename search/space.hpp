@@ -51,13 +51,13 @@ struct space_description {
     std::size_t group = 0;
   };
   struct constraint {
-    std::string text;                     ///< the expression, or the callable's name
-    std::string place;                    ///< `file:line`, or empty
-    std::vector<std::string> parameters;  ///< that it reads
-    std::optional<std::size_t> group;     ///< none: it reads no parameter
-    std::optional<double> cuts;           ///< the fraction of its own parameters' combinations that it forbids
-    std::optional<double> cuts_last;      ///< the fraction that it removes of what all the others leave
-    bool estimated = false;               ///< `cuts` is a random sample's
+    std::string text;                    ///< the expression, or the callable's name
+    std::string place;                   ///< `file:line`, or empty
+    std::vector<std::string> parameters; ///< that it reads
+    std::optional<std::size_t> group;    ///< none: it reads no parameter
+    std::optional<double> cuts;          ///< the fraction of its own parameters' combinations that it forbids
+    std::optional<double> cuts_last;     ///< the fraction that it removes of what all the others leave
+    bool estimated = false;              ///< `cuts` is a random sample's
   };
   struct group {
     std::vector<std::string> parameters; ///< in the order in which the structure decides them
@@ -125,7 +125,11 @@ public:
   virtual std::span<const std::string> remarks() const = 0;
 
   /// The parameters, constraints and groups in figures. Takes up to some seconds for large spaces: for people.
-  virtual space_description describe() const = 0;
+  virtual space_description describe() const;
+
+  /// The index of a value in a parameter's domain, none if it is not there. Numbers match by value (`64` finds `64.0`),
+  /// a permutation also as its text `i,j,k`. The default looks at every value.
+  virtual std::optional<std::uint32_t> index_of_value(std::size_t parameter, const value& v) const;
 
   /// The configuration of a point, sharing this space's names.
   configuration to_configuration(std::span<const std::uint32_t> p) const;
@@ -138,8 +142,6 @@ public:
   virtual point standard() const = 0;
 
 protected:
-  /// The values of a parameter, for to_point().
-  virtual const class domain& domain_of(std::size_t parameter) const = 0;
   parameter_names names_; ///< set by the implementation
 };
 using space_ptr = std::shared_ptr<const space>;

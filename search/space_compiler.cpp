@@ -1,7 +1,6 @@
 // From declared parameters and constraints to groups with their structures.
-#include "search/compiled_space.hpp"
-
 #include "core/text.hpp"
+#include "search/compiled_space.hpp"
 
 #include <algorithm>
 #include <map>
@@ -17,9 +16,8 @@ constexpr std::size_t orders_held_max = 40'320;        ///< permutations: of 8 i
 
 bool is_name(std::string_view s) {
   if (s.empty() || (s[0] >= '0' && s[0] <= '9')) return false;
-  return std::ranges::all_of(s, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  return std::ranges::all_of(
+      s, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
 }
 
 std::string quoted(const constraint& c, std::size_t number) {
@@ -210,8 +208,7 @@ private:
     }
     for (std::uint32_t i = 0; i < n; ++i)
       if (conditions_[i])
-        if (auto done = s_->graph->require_activity(*conditions_[i], i,
-                                                    static_cast<std::uint32_t>(rules_.size()) + i);
+        if (auto done = s_->graph->require_activity(*conditions_[i], i, static_cast<std::uint32_t>(rules_.size()) + i);
             !done)
           return wrong("condition of parameter `" + names_[i] + "`: " + done.err().message, s_->declared[i].place);
 
@@ -279,8 +276,8 @@ private:
 
   status build_group(std::size_t g) {
     const auto& parts = s_->group_parts[g];
-    const bool held = std::ranges::none_of(
-        members_[g], [this](auto p) { return s_->graph->variables()[p].cells.empty(); });
+    const bool held =
+        std::ranges::none_of(members_[g], [this](auto p) { return s_->graph->variables()[p].cells.empty(); });
     auto compiled = std::make_unique<program>(*s_->graph, parts, members_[g]);
     if (held) {
       build_report report;
@@ -335,11 +332,12 @@ private:
       const auto p = d.order()[l];
       if (used[l].size() != 1 || s_->graph->variables()[p].choices() == 1) continue;
       const auto only = used[l][0];
-      s_->remarks.push_back(
-          "parameter `" + names_[p] + "` " +
-          (only == inactive ? "is absent from every valid configuration"
-                            : "is `" + s_->domains[p].at(only).text() + "` in every valid configuration: none of its "
-                                  "other " + std::to_string(s_->domains[p].size() - 1) + " values is valid"));
+      s_->remarks.push_back("parameter `" + names_[p] + "` " +
+                            (only == inactive ? "is absent from every valid configuration"
+                                              : "is `" + s_->domains[p].at(only).text() +
+                                                    "` in every valid configuration: none of its "
+                                                    "other " +
+                                                    std::to_string(s_->domains[p].size() - 1) + " values is valid"));
     }
   }
 

@@ -200,21 +200,42 @@ private:
       return true;
     };
     switch (c) {
-    case '\n': return true;
+    case '\n':
+      return true;
     case '\\':
     case '\'':
-    case '"': t.string += c; return true;
-    case 'n': t.string += '\n'; return true;
-    case 't': t.string += '\t'; return true;
-    case 'r': t.string += '\r'; return true;
-    case 'a': t.string += '\a'; return true;
-    case 'b': t.string += '\b'; return true;
-    case 'f': t.string += '\f'; return true;
-    case 'v': t.string += '\v'; return true;
-    case 'x': return hex(2);
-    case 'u': return hex(4);
-    case 'U': return hex(8);
-    default: break;
+    case '"':
+      t.string += c;
+      return true;
+    case 'n':
+      t.string += '\n';
+      return true;
+    case 't':
+      t.string += '\t';
+      return true;
+    case 'r':
+      t.string += '\r';
+      return true;
+    case 'a':
+      t.string += '\a';
+      return true;
+    case 'b':
+      t.string += '\b';
+      return true;
+    case 'f':
+      t.string += '\f';
+      return true;
+    case 'v':
+      t.string += '\v';
+      return true;
+    case 'x':
+      return hex(2);
+    case 'u':
+      return hex(4);
+    case 'U':
+      return hex(8);
+    default:
+      break;
     }
     if (c < '0' || c > '7') { // an unknown escape stays as it is
       t.string += '\\';
@@ -284,7 +305,8 @@ private:
   bool unexpected() {
     if (at_.what == token_kind::end) return fail("the expression ends too early", at_.begin, at_.end);
     for (const std::string_view word : {"lambda", "await", "yield", "async"})
-      if (is(word)) return fail("`" + std::string(word) + "` is not part of the constraint language", at_.begin, at_.end);
+      if (is(word))
+        return fail("`" + std::string(word) + "` is not part of the constraint language", at_.begin, at_.end);
     return fail("`" + std::string(at_.text.substr(0, 40)) + "` is out of place", at_.begin, at_.end);
   }
   bool advance() {
@@ -392,9 +414,9 @@ private:
       std::string_view text;
       operation op;
     };
-    static constexpr std::array signs{sign{"<", operation::less},        sign{"<=", operation::less_equal},
-                                      sign{">", operation::greater},     sign{">=", operation::greater_equal},
-                                      sign{"==", operation::equal},      sign{"!=", operation::not_equal},
+    static constexpr std::array signs{sign{"<", operation::less},     sign{"<=", operation::less_equal},
+                                      sign{">", operation::greater},  sign{">=", operation::greater_equal},
+                                      sign{"==", operation::equal},   sign{"!=", operation::not_equal},
                                       sign{"in", operation::contains}};
     for (const auto& s : signs)
       if (is(s.text)) {
@@ -442,11 +464,11 @@ private:
   };
   const binary_sign* binary_here() const {
     static constexpr std::array signs{
-        binary_sign{"|", operation::bit_or, 0},     binary_sign{"^", operation::bit_xor, 1},
-        binary_sign{"&", operation::bit_and, 2},    binary_sign{"<<", operation::shift_left, 3},
+        binary_sign{"|", operation::bit_or, 0},       binary_sign{"^", operation::bit_xor, 1},
+        binary_sign{"&", operation::bit_and, 2},      binary_sign{"<<", operation::shift_left, 3},
         binary_sign{">>", operation::shift_right, 3}, binary_sign{"+", operation::add, 4},
-        binary_sign{"-", operation::subtract, 4},   binary_sign{"*", operation::multiply, 5},
-        binary_sign{"/", operation::divide, 5},     binary_sign{"//", operation::floor_divide, 5},
+        binary_sign{"-", operation::subtract, 4},     binary_sign{"*", operation::multiply, 5},
+        binary_sign{"/", operation::divide, 5},       binary_sign{"//", operation::floor_divide, 5},
         binary_sign{"%", operation::modulo, 5}};
     if (at_.what != token_kind::sign) return nullptr;
     const auto* found = std::ranges::find(signs, at_.text, &binary_sign::text);
@@ -593,13 +615,15 @@ private:
       }
       return add(pool_.text(all), begin, out);
     }
-    case token_kind::name: return name(out);
+    case token_kind::name:
+      return name(out);
     case token_kind::sign:
       if (is("(")) return parenthesis(out);
       if (is("[")) return list(out);
       if (is("{")) return set(out);
       break;
-    case token_kind::end: break;
+    case token_kind::end:
+      break;
     }
     return unexpected();
   }

@@ -57,7 +57,7 @@ void torture(int rounds, std::uint64_t seed) {
   const scenario s;
   const auto budget = static_cast<std::size_t>(rounds) * 60 + 100;
   s.write("s.yaml",
-          "task: t\nparameters: {x: {range: [1, 1000000]}}\nrun: {command: \"echo {x} >>runs.log; echo {x}\"}\n"
+          "task: t\nparameters: {x: {range: [1, 100000]}}\nrun: {command: \"echo {x} >>runs.log; echo {x}\"}\n"
           "search: {strategy: random, trials: " +
               std::to_string(budget) + "}\n");
   std::map<int, std::string> known;
