@@ -139,6 +139,9 @@ BOOST_DATA_TEST_CASE(a_fork_bomb_is_ended, both, cgroups) {
       f.write("bomb", "#!/bin/sh\n[ $1 -gt 0 ] || exec sleep 3007\n$0 $(($1-1)) & $0 $(($1-1)) & wait\n", true);
   auto r = run_process(*s, shell("setsid " + bomb + " 8", 700ms));
   BOOST_TEST((r.how == ending::timed_out));
+  for (const auto& note : r.notes) BOOST_TEST_MESSAGE(note);
+  for (pid_t pid : processes_with("3007"))
+    if (auto e = read_process(pid)) BOOST_TEST_MESSAGE("left " << pid << " parent " << e->parent << " session " << e->session << " state " << e->state << " start " << e->start << " mark " << mark_of(pid));
   BOOST_TEST(processes_with("sleep 3007").empty());
   BOOST_TEST(processes_with(bomb).empty());
   BOOST_TEST(zombies() == 0U);
