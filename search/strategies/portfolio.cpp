@@ -5,16 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 
 namespace attune::search {
 namespace {
 
-double env(const char* n, double d) {
-  const char* v = std::getenv(n);
-  return v ? std::atof(v) : d;
-}
 
 constexpr std::size_t capacity = 200;
 
@@ -107,7 +102,7 @@ private:
   forest_chooser forest_;
   training_set data_{capacity};
   elite_set elite_{8};
-  std::array<credit, 3> credit_{credit{env("A0", 0.6)}, credit{env("A1", 0.2)}, credit{env("A2", 0.2)}};
+  std::array<credit, 3> credit_{credit{0.9}, credit{0.06}, credit{0.06}};
   std::map<point, arm> origin_; ///< what is pending, and whose idea it was
 };
 
