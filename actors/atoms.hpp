@@ -26,6 +26,8 @@ using fill = caf::atom_constant<caf::atom("fill")>;
 using invalidate = caf::atom_constant<caf::atom("invalidate")>;
 using statistic = caf::atom_constant<caf::atom("statistic")>;
 
+using wire = caf::atom_constant<caf::atom("wire")>;
+
 // To the scheduler.
 using measure = caf::atom_constant<caf::atom("measure")>;
 using join = caf::atom_constant<caf::atom("join")>;

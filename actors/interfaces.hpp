@@ -9,8 +9,8 @@
 
 #include <atomic>
 
-/// Every actor's interface: what may be sent to it, and what it answers. A program or a test may send any message that is not marked
-/// INTERNAL. Errors are answered as caf::error with the codes of actors/error.hpp.
+/// Every actor's interface: what may be sent to it, and what it answers. A program or a test may send any message that
+/// is not marked INTERNAL. Errors are answered as caf::error with the codes of actors/error.hpp.
 namespace attune::actors {
 
 /// A BUILDER builds one trial at a time.
@@ -22,7 +22,8 @@ using builder_actor = caf::typed_actor<
     // INTERNAL: the build's end, from the thread that saw it.
     caf::reacts_to<atom::internal, build_report>>;
 
-/// A RUNNER is one slot: it runs and times one trial at a time. A remote runner is the same interface, with the wire behind it.
+/// A RUNNER is one slot: it runs and times one trial at a time. A remote runner is the same interface, with the wire
+/// behind it.
 using runner_actor = caf::typed_actor<
     // Runs; answered when the process group is gone. A second order while one is in hand: ec::busy.
     caf::replies_to<atom::run, run_order>::with<run_report>,
@@ -37,8 +38,7 @@ using tuner_actor = caf::typed_actor<
     // Starts to propose.
     caf::reacts_to<atom::begin>,
     // Proposes nothing until `resume`; what is in flight goes on.
-    caf::replies_to<atom::pause>::with<caf::ok_atom>,
-    caf::replies_to<atom::resume>::with<caf::ok_atom>,
+    caf::replies_to<atom::pause>::with<caf::ok_atom>, caf::replies_to<atom::resume>::with<caf::ok_atom>,
     // Ends the search as `interrupted`: what is in flight is stopped. Answered at once; the report follows.
     caf::replies_to<atom::cancel>::with<caf::ok_atom>,
     // Where it stands.
@@ -61,8 +61,40 @@ using tuner_actor = caf::typed_actor<
     // INTERNAL: time passed.
     caf::reacts_to<atom::internal, atom::tick>>;
 
-/// The CACHE owns the measurements in memory and the flights in progress: nobody measures what is known, or what another is
-/// measuring just now.
+/// The SCHEDULER owns the queue, credits, slots, deadlines, retries and quarantine.
+using scheduler_actor = caf::typed_actor<
+    // A session comes with the most trials that it can have in flight (0: no bound of its own); its tuner gets
+    // `credits`.
+    caf::reacts_to<atom::attach, session_number, tuner_actor, std::uint32_t>,
+    caf::reacts_to<atom::detach, session_number>,
+    // Measure these: each ends at the recorder, once.
+    caf::reacts_to<atom::measure, trial_batch>,
+    // Everything of a session stops; what was in hand ends as `cancelled`.
+    caf::reacts_to<atom::cancel, session_number>,
+    // A place came. It goes when its actor ends, or by `leave`. Answers its number.
+    caf::replies_to<atom::join, place_info, builder_actor>::with<std::uint32_t>,
+    caf::replies_to<atom::join, place_info, runner_actor>::with<std::uint32_t>,
+    caf::reacts_to<atom::leave, std::uint32_t>, caf::replies_to<atom::status>::with<scheduler_status>,
+    // INTERNAL: a deadline may have come.
+    caf::reacts_to<atom::internal, atom::tick, std::uint64_t>>;
+
+/// The RECORDER is the only writer of the store. It writes in groups: what arrived while the last group was written is
+/// the next one.
+using recorder_actor = caf::typed_actor<
+    // Make these durable, then tell the cache. A cancelled trial is passed on unwritten.
+    caf::reacts_to<atom::append, finished_batch>,
+    // Steps of sessions, for resuming.
+    caf::reacts_to<atom::journal, step_batch>, caf::reacts_to<atom::recency, recency_batch>,
+    // Which session's records come under which id, and who is told when the store is in trouble for good.
+    caf::reacts_to<atom::attach, session_number, std::string, tuner_actor>,
+    caf::reacts_to<atom::detach, session_number>,
+    // Answered when everything that came before it is written.
+    caf::replies_to<atom::flush>::with<caf::ok_atom>,
+    // INTERNAL: write the group.
+    caf::reacts_to<atom::internal, atom::flush>>;
+
+/// The CACHE owns the measurements in memory and the flights in progress: nobody measures what is known, or what
+/// another is measuring just now.
 using cache_actor = caf::typed_actor<
     // A session comes: its tuner gets `done` (and `miss`).
     caf::reacts_to<atom::attach, session_info, tuner_actor>,
@@ -75,50 +107,19 @@ using cache_actor = caf::typed_actor<
     // Forgets what is known of a task (its digest in hex); answers how many entries.
     caf::replies_to<atom::invalidate, std::string>::with<std::uint64_t>,
     caf::replies_to<atom::statistic>::with<cache_statistics>,
+    // INTERNAL: where misses and write-behind go (the three know each other, so one must be told later).
+    caf::reacts_to<atom::wire, scheduler_actor, recorder_actor>,
     // Sends what it has to say about recency to the recorder.
     caf::reacts_to<atom::flush>>;
-
-/// The SCHEDULER owns the queue, credits, slots, deadlines, retries and quarantine.
-using scheduler_actor = caf::typed_actor<
-    // A session comes with the most trials that it can have in flight (0: no bound of its own); its tuner gets `credits`.
-    caf::reacts_to<atom::attach, session_number, tuner_actor, std::uint32_t>,
-    caf::reacts_to<atom::detach, session_number>,
-    // Measure these: each ends at the recorder, once.
-    caf::reacts_to<atom::measure, trial_batch>,
-    // Everything of a session stops; what was in hand ends as `cancelled`.
-    caf::reacts_to<atom::cancel, session_number>,
-    // A place came. It goes when its actor ends, or by `leave`. Answers its number.
-    caf::replies_to<atom::join, place_info, builder_actor>::with<std::uint32_t>,
-    caf::replies_to<atom::join, place_info, runner_actor>::with<std::uint32_t>,
-    caf::reacts_to<atom::leave, std::uint32_t>,
-    caf::replies_to<atom::status>::with<scheduler_status>,
-    // INTERNAL: a deadline may have come.
-    caf::reacts_to<atom::internal, atom::tick, std::uint64_t>>;
-
-/// The RECORDER is the only writer of the store. It writes in groups: what arrived while the last group was written is the next one.
-using recorder_actor = caf::typed_actor<
-    // Make these durable, then tell the cache. A cancelled trial is passed on unwritten.
-    caf::reacts_to<atom::append, finished_batch>,
-    // Steps of sessions, for resuming.
-    caf::reacts_to<atom::journal, step_batch>,
-    caf::reacts_to<atom::recency, recency_batch>,
-    // Which session's records come under which id, and who is told when the store is in trouble for good.
-    caf::reacts_to<atom::attach, session_number, std::string, tuner_actor>,
-    caf::reacts_to<atom::detach, session_number>,
-    // Answered when everything that came before it is written.
-    caf::replies_to<atom::flush>::with<caf::ok_atom>,
-    // INTERNAL: write the group.
-    caf::reacts_to<atom::internal, atom::flush>>;
 
 /// A WATCHER is told what happens, in bounded batches.
 using watcher_actor = caf::typed_actor<caf::reacts_to<atom::note, event_batch>>;
 
 /// The MONITOR counts, keeps the recent events, and passes them to the watchers.
-using monitor_actor = caf::typed_actor<
-    caf::reacts_to<atom::note, event_batch>,
-    // From now on the watcher gets `note` for everything; until it ends.
-    caf::replies_to<atom::subscribe, watcher_actor>::with<caf::ok_atom>,
-    caf::replies_to<atom::snapshot>::with<monitor_snapshot>>;
+using monitor_actor = caf::typed_actor<caf::reacts_to<atom::note, event_batch>,
+                                       // From now on the watcher gets `note` for everything; until it ends.
+                                       caf::replies_to<atom::subscribe, watcher_actor>::with<caf::ok_atom>,
+                                       caf::replies_to<atom::snapshot>::with<monitor_snapshot>>;
 
 /// The way to the monitor that every actor holds. With nobody watching an event costs one relaxed load.
 struct monitor_port {

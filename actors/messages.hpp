@@ -1,5 +1,6 @@
-// actors: the concurrency: every actor, every message, and the graph that wires them. Actors own state and move messages; they
-// decide nothing that a unit test would want to see alone. This page, atoms.hpp and interfaces.hpp are the protocol.
+// actors: the concurrency: every actor, every message, and the graph that wires them. Actors own state and move
+// messages; they decide nothing that a unit test would want to see alone. This page, atoms.hpp and interfaces.hpp are
+// the protocol.
 //
 //  spec / C++ API -> engine
 //                      |
@@ -9,14 +10,15 @@
 //                    cache <--fill-- recorder <-- scheduler --build--> builder
 //                             (durable first)          ^------run--> runner (one per slot)
 //
-// The messages are values shared by pointer (immutable behind it): they stay in the process. Between processes speaks the
-// schema in proto/; CAF's own wire protocol is never opened.
+// The messages are values shared by pointer (immutable behind it): they stay in the process. Between processes speaks
+// the schema in proto/; CAF's own wire protocol is never opened.
 #pragma once
 
 #include "core/error.hpp"
 #include "core/task.hpp"
 #include "measure/executor.hpp"
 #include "search/tuning.hpp"
+#include "storage/cache.hpp"
 #include "storage/store.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
@@ -41,7 +43,7 @@ struct trial_batch {
 struct finished {
   trial_ptr what;
   outcome_ptr result;
-  bool from_cache = false;           ///< answered from memory, or by another's flight: not measured for this trial
+  bool from_cache = false; ///< answered from memory, or by another's flight: not measured for this trial
 };
 struct finished_batch {
   std::vector<finished> items;
@@ -56,7 +58,7 @@ struct build_report {
 };
 struct run_order {
   trial_ptr what;
-  measure::artifact_ptr built;       ///< null where the task has no build
+  measure::artifact_ptr built; ///< null where the task has no build
 };
 struct run_report {
   std::shared_ptr<const measure::run_result> result;
@@ -64,7 +66,7 @@ struct run_report {
 
 /// A place that offers itself to the scheduler.
 struct place_info {
-  std::string name;                  ///< "local/slot0", "local/builder1": shown, and written into records
+  std::string name; ///< "local/slot0", "local/builder1": shown, and written into records
 };
 
 /// Steps of one session for its journal, in the order in which the strategy was told.
@@ -72,22 +74,24 @@ struct step_batch {
   std::vector<storage::step_item> items;
 };
 
-/// Which cache entries were used (in order), and which have been dropped: the cache's write-behind.
+/// Which cache entries were used (in order), which have been dropped, and what was counted since the last time: the
+/// cache's write-behind.
 struct recency_batch {
   std::vector<key128> used, evicted;
+  storage::cache_figures counted;
 };
 
 /// Why a tuner lives and what it may use. Given to the tuner when it is spawned.
 enum class measuring : std::uint8_t {
-  by_runners,                        ///< its trials go to the scheduler
-  by_caller,                         ///< whoever sends `ask` measures, and sends `tell`
+  by_runners, ///< its trials go to the scheduler
+  by_caller,  ///< whoever sends `ask` measures, and sends `tell`
 };
 
 /// How a session is known to the cache.
 struct session_info {
   session_number number = 0;
   measuring how = measuring::by_runners;
-  bool fresh = false;                ///< every lookup is a miss (--remeasure)
+  bool fresh = false; ///< every lookup is a miss (--remeasure)
 };
 
 /// Where a tuner stands.
@@ -103,31 +107,48 @@ struct tuner_status {
 /// How a task's search ended.
 struct tuning_report {
   task_ptr of;
-  std::string session;               ///< the session's id in the store
+  std::string session; ///< the session's id in the store
   search::tuning_counts counts;
   search::tuning_times times;
   nanoseconds wall{0};
   std::optional<search::best_so_far> best;
   search::stop_reason reason = search::stop_reason::none;
   std::optional<failure> first_failure;
-  std::optional<error> trouble;      ///< with reason `error`: what it was (the store, the machine)
+  std::optional<error> trouble; ///< with reason `error`: what it was (the store, the machine)
 };
 using report_ptr = std::shared_ptr<const tuning_report>;
 
 /// One step of something, for whoever watches.
 enum class event_kind : std::uint8_t {
-  session_started, session_ended, proposed, cache_hit, joined_flight, queued, build_started, built, run_started, ran, retried,
-  quarantined, recorded, told, place_came, place_went, place_stuck, store_trouble, store_recovered,
+  session_started,
+  session_ended,
+  proposed,
+  cache_hit,
+  joined_flight,
+  queued,
+  build_started,
+  built,
+  run_started,
+  ran,
+  retried,
+  quarantined,
+  recorded,
+  told,
+  place_came,
+  place_went,
+  place_stuck,
+  store_trouble,
+  store_recovered,
 };
 const char* to_string(event_kind k) noexcept;
 
 struct event {
   event_kind kind = event_kind::told;
   session_number session = 0;
-  trial_ptr what;                    ///< where it is about a trial
-  outcome_ptr result;                ///< where one is known
-  std::string text;                  ///< the place's name, the reason
-  nanoseconds at{0};                 ///< monotonic, the actor system's clock
+  trial_ptr what;     ///< where it is about a trial
+  outcome_ptr result; ///< where one is known
+  std::string text;   ///< the place's name, the reason
+  nanoseconds at{0};  ///< monotonic, the actor system's clock
 };
 struct event_batch {
   std::vector<event> items;
@@ -136,7 +157,7 @@ struct event_batch {
 /// What the monitor has seen since somebody first watched.
 struct monitor_snapshot {
   std::vector<std::pair<event_kind, std::uint64_t>> counts;
-  std::vector<event> recent;         ///< the last ones, bounded, oldest first
+  std::vector<event> recent; ///< the last ones, bounded, oldest first
 };
 
 struct cache_statistics {

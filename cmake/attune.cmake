@@ -41,7 +41,8 @@ function(attune_room name)
   target_link_libraries(attune_${name} PUBLIC ${arg_PUBLIC} Threads::Threads PRIVATE attune_flags ${arg_PRIVATE})
 endfunction()
 
-# attune_test(NAME [LABELS …] [TIMEOUT s] SOURCES … LINK …): one Boost.Test executable, one ctest entry.
+# attune_test(NAME [LABELS …] [TIMEOUT s] SOURCES … LINK …): one Boost.Test executable, one ctest entry. Those labelled
+# `process` or `disk` have the machine to themselves: they time things, or fill it.
 function(attune_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/main.cpp)
@@ -52,4 +53,7 @@ function(attune_test name)
     set(arg_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  if(arg_LABELS MATCHES "process|disk")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()

@@ -1,5 +1,6 @@
 #include "core/task.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -56,7 +57,9 @@ result<std::string> method_form(const task_spec& spec) {
     field(out, "build", spec.build->run);
     field(out, "build.timeout", spec.build->timeout.count());
     field(out, "build.cwd", static_cast<std::int64_t>(spec.build->cwd));
-    for (const auto& name : spec.build->sources) {
+    auto sources = spec.build->sources;
+    std::sort(sources.begin(), sources.end());
+    for (const auto& name : sources) {
       const std::string path = name.starts_with('/') || spec.directory.empty() ? name : spec.directory + "/" + name;
       std::ifstream in(path, std::ios::binary);
       std::ostringstream contents;
@@ -64,7 +67,8 @@ result<std::string> method_form(const task_spec& spec) {
       if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(contents << in.rdbuf())) || in.bad())
         return error{errc::invalid_spec, "cannot read the source file '" + path + "' named under build.sources",
                      spec.file};
-      field(out, "source." + name, sha256(contents.view()).hex());
+      field(out, "source.name", name);
+      field(out, "source.sha256", sha256(contents.view()).hex());
     }
   }
   field(out, "callable", spec.callable);
@@ -85,6 +89,53 @@ result<std::string> method_form(const task_spec& spec) {
     field(out, "metric.unit", m.unit);
     field(out, "metric.goal", to_string(m.direction));
   }
+  return out;
+}
+
+namespace {
+
+std::string domain_form(const parameter_domain& domain) {
+  std::string out = std::to_string(domain.index()) + "|";
+  const auto add = [&out](const value& v) { encode(v, out); };
+  struct visitor {
+    decltype(add)& put;
+    void operator()(const value_list& d) const {
+      for (const auto& v : d.values) put(v);
+    }
+    void operator()(const integer_range& d) const {
+      for (const value& v : {value(d.first), value(d.last), value(d.step), value(d.log)}) put(v);
+    }
+    void operator()(const real_range& d) const {
+      for (const double v : {d.first, d.last, d.step}) put(value(v));
+    }
+    void operator()(const real_grid& d) const {
+      for (const value& v : {value(d.first), value(d.last), value(std::int64_t{d.count}), value(d.log)}) put(v);
+    }
+    void operator()(const power_range& d) const {
+      put(value(d.first));
+      put(value(d.last));
+    }
+    void operator()(const permutation_of& d) const { put(value(permutation{d.items})); }
+    void operator()(const value_expression& d) const { put(value(d.text)); }
+  };
+  std::visit(visitor{add}, domain);
+  return out;
+}
+
+} // namespace
+
+std::string space_form(const task_spec& spec) {
+  std::vector<const parameter*> sorted;
+  for (const auto& p : spec.parameters) sorted.push_back(&p);
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  std::string out = "space/1:";
+  for (const auto* p : sorted) {
+    field(out, "name", p->name);
+    field(out, "domain", domain_form(p->domain));
+    field(out, "when", p->when);
+  }
+  for (const auto& c : spec.constraints)
+    field(out, "constraint", c.callable ? "callable:" + c.callable->name : c.expression);
   return out;
 }
 

@@ -40,9 +40,13 @@ struct task {
 using task_ptr = std::shared_ptr<const task>;
 
 /// The canonical form of how a task is built and measured: the commands, the contents of the named source files (as
-/// SHA-256), the limits, metrics, warm-up, repeats and check; for a callable its name and version as `spec.run` states
-/// them. Errors: io, where a source cannot be read (naming it).
+/// SHA-256, in the order of their names), the limits, metrics, warm-up, repeats and check; for a callable its name and
+/// version as `spec.callable` states them. Errors: invalid_spec, where a source cannot be read (naming it).
 result<std::string> method_form(const task_spec& spec);
+
+/// The canonical form of a space's declaration: parameters sorted by name with their domains and conditions,
+/// constraints (callables by their names). Defaults are not part of it.
+std::string space_form(const task_spec& spec);
 
 /// Makes the task: reads the sources, joins the machine's fingerprint, computes the identity.
 result<task_ptr> make_task(task_spec spec, objective_function objective = {});

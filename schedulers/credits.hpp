@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,9 +20,11 @@ public:
     friend bool operator==(const window&, const window&) = default;
   };
 
-  /// The total to be shared, at least one for each client whatever it is. Returns the windows that changed.
+  /// The total to be shared, at least one for each client whatever it is: one each, then round after round in the order
+  /// of arrival, nobody beyond its wish; what nobody wishes for stays unused. Returns the windows that changed.
   std::vector<window> set_total(std::uint32_t total);
-  /// A client comes; `wish` is the most that it can use (0: no limit of its own). Returns the windows that changed.
+  /// A client comes; `wish` is the most that it can use (0: no limit of its own). One that is here already changes its
+  /// wish and keeps its place in the order. Returns the windows that changed.
   std::vector<window> attach(std::uint64_t client, std::uint32_t wish = 0);
   /// A client goes. Returns the windows that changed.
   std::vector<window> detach(std::uint64_t client);

@@ -1,23 +1,51 @@
 #include "schedulers/dispatcher.hpp"
 
+#include "core/text.hpp"
+
 #include <algorithm>
 
 namespace attune::schedulers {
 
-void dispatcher::add_builder(place_id id, nanoseconds now, std::vector<action>& out) {
-  places_.push_back({id, place{}});
-  dispatch(now, out);
+namespace {
+
+/// `now + d`, and the end of time where that would be beyond it.
+nanoseconds after(nanoseconds now, nanoseconds d) {
+  return d > nanoseconds::max() - now ? nanoseconds::max() : now + d;
 }
 
-void dispatcher::add_slot(place_id id, nanoseconds now, std::vector<action>& out) {
+/// A limit of nothing at once would leave every trial waiting without end.
+quiet_admission at_least_one(quiet_admission a) {
+  a.slots = std::max<std::uint32_t>(a.slots, 1);
+  a.builders = std::max<std::uint32_t>(a.builders, 1);
+  return a;
+}
+
+failure no_other_place(failure last) {
+  last.message += "; there is no other place in service to try it on";
+  return last;
+}
+
+} // namespace
+
+dispatcher::dispatcher(dispatcher_options options) : options_(options) {
+  options_.admission = at_least_one(options.admission);
+}
+
+void dispatcher::add_builder(place_id id, nanoseconds now, std::vector<action>& out) { add_place(id, false, now, out); }
+
+void dispatcher::add_slot(place_id id, nanoseconds now, std::vector<action>& out) { add_place(id, true, now, out); }
+
+void dispatcher::add_place(place_id id, bool slot, nanoseconds now, std::vector<action>& out) {
+  if (find_place(id) != nullptr) return;
   places_.push_back({id, place{}});
-  places_.back().second.slot = true;
-  ++slots_;
+  places_.back().second.slot = slot;
+  if (slot) ++slots_;
+  places_changed(now, out);
   dispatch(now, out);
 }
 
 void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>& out) {
-  place* p = find_place(id);
+  const place* p = find_place(id);
   if (p == nullptr) return;
   const bool was_slot = p->slot, was_stuck = p->stuck;
   const auto held = p->job;
@@ -25,29 +53,19 @@ void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>&
   if (was_slot) --slots_;
   if (held && !was_stuck) {
     --(was_slot ? load_.running : load_.building);
-    if (const auto at = jobs_.find(*held); at != jobs_.end()) {
-      job_state& s = at->second;
-      const failure lost{failure_kind::device_lost,
-                         was_slot ? "the device went away during the run" : "the builder went away during the build",
-                         {},
-                         {}};
-      fail(s, s.verdict.value_or(lost), id, now, out);
-    }
+    job_state& s = jobs_.at(*held);
+    const failure lost{failure_kind::device_lost,
+                       was_slot ? "the device went away during the run" : "the builder went away during the build",
+                       {},
+                       {}};
+    fail(s, s.verdict.value_or(lost), id, now, out);
   }
-  // A trial that failed everywhere else was waiting for this place alone.
-  std::vector<job_id> hopeless;
-  for (auto& [job, s] : jobs_)
-    if ((s.at == stage::to_build || s.at == stage::to_run) && !s.faults.failed_places().empty() &&
-        !could_be_served(s, true) && could_be_served(s, false))
-      hopeless.push_back(job);
-  for (const auto job : hopeless)
-    finish(jobs_.at(job), failure{failure_kind::device_lost, "no other device is left to try it on", {}, {}}, false,
-           out);
+  places_changed(now, out);
   dispatch(now, out);
 }
 
 void dispatcher::set_admission(quiet_admission a, nanoseconds now, std::vector<action>& out) {
-  options_.admission = a;
+  options_.admission = at_least_one(a);
   dispatch(now, out);
 }
 
@@ -55,21 +73,28 @@ bool dispatcher::submit(const job& j, nanoseconds now, std::vector<action>& out)
   if (jobs_.size() >= options_.queue_bound) return false;
   auto [at, added] = jobs_.try_emplace(j.id);
   if (!added) return false;
-  at->second.what = j;
-  at->second.at = j.needs_build ? stage::to_build : stage::to_run;
-  enqueue(at->second, now, false);
+  job_state& s = at->second;
+  s.what = j;
+  s.at = j.needs_build ? stage::to_build : stage::to_run;
+  enqueue(s, now, false, out);
   dispatch(now, out);
   return true;
 }
 
-void dispatcher::enqueue(job_state& s, nanoseconds now, bool first) {
-  s.waiting_since = now;
+/// Into the queue of its stage, or to its end where no place is left for it.
+void dispatcher::enqueue(job_state& s, nanoseconds now, bool first, std::vector<action>& out) {
+  const auto hope = prospect_of(s);
+  if (hope == prospect::none) {
+    finish(s, no_other_place(*s.last), false, out);
+    return;
+  }
+  s.unserved_since = hope == prospect::unknown ? std::optional(now) : std::nullopt;
   auto& queue = s.at == stage::to_build ? to_build_ : to_run_;
   if (first)
     queue.push_front(s.what.client, s.what.id);
   else
     queue.push(s.what.client, s.what.id);
-  load_.ready = static_cast<std::uint32_t>(to_run_.size());
+  if (s.at == stage::to_run && s.what.needs_build) ++load_.ready;
 }
 
 dispatcher::place* dispatcher::find_place(place_id id) {
@@ -86,21 +111,70 @@ std::pair<place_id, dispatcher::place>* dispatcher::free_place(bool slot, const 
   return nullptr;
 }
 
-bool dispatcher::could_be_served(const job_state& s, bool spare_failed) const {
-  const bool slot = s.at == stage::to_run || s.at == stage::running;
-  return std::any_of(places_.begin(), places_.end(), [&](const auto& entry) {
-    return entry.second.slot == slot && !entry.second.stuck && !(spare_failed && s.faults.failed_at(entry.first));
-  });
+bool dispatcher::in_service(bool slot) const {
+  return std::any_of(places_.begin(), places_.end(),
+                     [slot](const auto& entry) { return entry.second.slot == slot && !entry.second.stuck; });
 }
 
+dispatcher::prospect dispatcher::prospect_of(const job_state& s) const {
+  bool builder = false, slot = false, good_builder = false, good_slot = false;
+  for (const auto& [id, p] : places_) {
+    if (p.stuck) continue;
+    (p.slot ? slot : builder) = true;
+    if (!s.faults.failed_at(id)) (p.slot ? good_slot : good_builder) = true;
+  }
+  // What will be refused by every slot is not worth its build.
+  if (slot && !good_slot) return prospect::none;
+  if (s.at == stage::to_run) return slot ? prospect::served : prospect::unknown;
+  if (!builder || !slot) return prospect::unknown;
+  return good_builder ? prospect::served : prospect::none;
+}
+
+void dispatcher::places_changed(nanoseconds now, std::vector<action>& out) {
+  std::vector<job_id> hopeless;
+  for (auto& [id, s] : jobs_) {
+    if (!s.waits()) continue;
+    switch (prospect_of(s)) {
+    case prospect::served:
+      s.unserved_since.reset();
+      break;
+    case prospect::unknown:
+      if (!s.unserved_since) s.unserved_since = now;
+      break;
+    case prospect::none:
+      hopeless.push_back(id);
+      break;
+    }
+  }
+  finish_waiting(
+      std::move(hopeless), [](const job_state& s) { return no_other_place(*s.last); }, out);
+}
+
+std::uint32_t dispatcher::wave() const { return std::max<std::uint32_t>(4, 2 * options_.admission.builders); }
+
 bool dispatcher::builds_turn() const {
-  // Runs go first, but a stream of trials that need no build must not keep the builders waiting for ever.
-  return !to_build_.empty() && runs_since_build_ >= std::max<std::uint32_t>(4, 2 * options_.admission.builders);
+  // Runs go first, but a stream of trials that need no build must not keep the builders waiting for ever. What is built
+  // already is reason to wait: it would pile up.
+  return runs_since_build_ >= wave() && !to_build_.empty() && load_.ready < options_.admission.builders &&
+         in_service(false);
+}
+
+bool dispatcher::runs_turn() const {
+  // A wave ends when enough is ready, but builds that fail make nothing ready.
+  return builds_since_run_ >= wave() && !to_run_.empty() && in_service(true);
 }
 
 void dispatcher::dispatch(nanoseconds now, std::vector<action>& out) {
   while (dispatch_run(now, out) || dispatch_build(now, out)) {
   }
+}
+
+void dispatcher::start(job_state& s, std::pair<place_id, place>& where, nanoseconds limit, nanoseconds now) {
+  s.where = where.first;
+  place& p = where.second;
+  p.job = s.what.id;
+  p.stopping = false;
+  p.deadline = limit.count() > 0 ? after(now, limit) : nanoseconds::max();
 }
 
 bool dispatcher::dispatch_run(nanoseconds now, std::vector<action>& out) {
@@ -115,38 +189,31 @@ bool dispatcher::dispatch_run(nanoseconds now, std::vector<action>& out) {
   if (!id) return false;
   job_state& s = jobs_.at(*id);
   s.at = stage::running;
-  s.where = where->first;
-  where->second.job = *id;
-  where->second.stopping = false;
-  where->second.deadline = s.what.run_limit.count() > 0 ? now + s.what.run_limit : nanoseconds::max();
+  start(s, *where, s.what.run_limit, now);
   ++load_.running;
+  if (s.what.needs_build) --load_.ready;
   ++runs_since_build_;
-  load_.ready = static_cast<std::uint32_t>(to_run_.size());
+  builds_since_run_ = 0;
   out.push_back(start_run{*id, where->first});
   return true;
 }
 
 bool dispatcher::dispatch_build(nanoseconds now, std::vector<action>& out) {
-  if (to_build_.empty() || section_) return false;
-  auto load = load_;
-  if (builds_turn()) load.ready = 0;
-  if (!options_.admission.may_build(load)) return false;
+  if (to_build_.empty() || section_ || runs_turn() || !options_.admission.may_build(load_)) return false;
   std::pair<place_id, place>* where = nullptr;
   const auto id = to_build_.pop_if([&](job_id candidate) {
     const job_state& s = jobs_.at(candidate);
-    // A section begins only on a machine where nothing is going on and nothing that is built waits.
-    if (s.what.exclusive && (load_.building > 0 || load_.running > 0)) return false;
+    // A section begins only on a machine where nothing is going on. (What is built and waits lies in its own folder.)
+    if (s.what.exclusive && load_.building > 0) return false;
     where = free_place(false, s);
     return where != nullptr;
   });
   if (!id) return false;
   job_state& s = jobs_.at(*id);
   s.at = stage::building;
-  s.where = where->first;
-  where->second.job = *id;
-  where->second.stopping = false;
-  where->second.deadline = s.what.build_limit.count() > 0 ? now + s.what.build_limit : nanoseconds::max();
+  start(s, *where, s.what.build_limit, now);
   ++load_.building;
+  ++builds_since_run_;
   runs_since_build_ = 0;
   if (s.what.exclusive) {
     section_ = *id;
@@ -174,12 +241,12 @@ void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, n
   const bool was_stuck = p->stuck;
   p->job.reset();
   p->stopping = p->stuck = false;
-  if (!was_stuck) --(p->slot ? load_.running : load_.building);
-  const auto at = jobs_.find(job);
-  // Late: the trial ended when the place was given up (its job number may not be found, or the trial may be elsewhere
-  // by now).
-  if (was_stuck || at == jobs_.end()) return;
-  job_state& s = at->second;
+  if (was_stuck) { // late: the trial ended when the place was given up
+    places_changed(now, out);
+    return;
+  }
+  --(p->slot ? load_.running : load_.building);
+  job_state& s = jobs_.at(job);
   if (s.verdict) {
     const failure decided = *s.verdict;
     fail(s, decided, id, now, out);
@@ -187,7 +254,8 @@ void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, n
     fail(s, *why, id, now, out);
   } else if (s.at == stage::building) {
     s.at = stage::to_run;
-    enqueue(s, now, false);
+    // Only the holder of the section may run now, and only the fronts of the queue are looked at.
+    enqueue(s, now, section_ == job, out);
   } else {
     finish(s, std::nullopt, false, out);
   }
@@ -203,26 +271,17 @@ void dispatcher::fail(job_state& s, const failure& why, place_id at, nanoseconds
   const bool build_again =
       s.at == stage::building || (s.at == stage::running && s.what.exclusive && s.what.needs_build);
   s.at = build_again ? stage::to_build : stage::to_run;
-  s.verdict.reset();
+  s.last = why;
   if (section_ == s.what.id) {
     section_.reset();
     load_.section_taken = false;
   }
-  if (!could_be_served(s, true) && could_be_served(s, false)) {
-    finish(s, why, false, out); // never again on the place that just failed, and there is no other
-    return;
-  }
-  out.push_back(retry_later{s.what.id, why, at});
-  enqueue(s, now, true);
+  if (prospect_of(s) != prospect::none) out.push_back(retry_later{s.what.id, why, at});
+  enqueue(s, now, true, out);
 }
 
 void dispatcher::finish(job_state& s, std::optional<failure> why, bool quarantined, std::vector<action>& out) {
   const job_id id = s.what.id;
-  if (s.at == stage::to_build || s.at == stage::to_run) {
-    auto& queue = s.at == stage::to_build ? to_build_ : to_run_;
-    queue.remove_if([id](const job_id& other) { return other == id; }, [](job_id) {});
-    load_.ready = static_cast<std::uint32_t>(to_run_.size());
-  }
   if (section_ == id) {
     section_.reset();
     load_.section_taken = false;
@@ -234,6 +293,20 @@ void dispatcher::finish(job_state& s, std::optional<failure> why, bool quarantin
   jobs_.erase(id);
 }
 
+template <class Why>
+void dispatcher::finish_waiting(std::vector<job_id> ids, Why why, std::vector<action>& out) {
+  if (ids.empty()) return;
+  std::sort(ids.begin(), ids.end());
+  const auto doomed = [&ids](job_id id) { return std::binary_search(ids.begin(), ids.end(), id); };
+  to_build_.remove_if(doomed, [](job_id) {});
+  to_run_.remove_if(doomed, [](job_id) {});
+  for (const auto id : ids) {
+    job_state& s = jobs_.at(id);
+    if (s.at == stage::to_run && s.what.needs_build) --load_.ready;
+    finish(s, why(s), false, out);
+  }
+}
+
 void dispatcher::forget(std::uint64_t client) {
   to_build_.forget(client);
   to_run_.forget(client);
@@ -242,34 +315,31 @@ void dispatcher::forget(std::uint64_t client) {
 void dispatcher::stop(place_id id, place& p, nanoseconds now, std::vector<action>& out) {
   if (p.stopping) return;
   p.stopping = true;
-  p.deadline = now + options_.grace;
+  p.deadline = after(now, options_.grace);
   out.push_back(stop_place{id, *p.job});
 }
 
 void dispatcher::cancel(std::uint64_t client, nanoseconds now, std::vector<action>& out) {
   const failure why{failure_kind::cancelled, "cancelled", {}, {}};
-  std::vector<job_id> doomed;
+  std::vector<job_id> waiting, busy;
   for (const auto& [id, s] : jobs_)
-    if (s.what.client == client) doomed.push_back(id);
-  std::sort(doomed.begin(), doomed.end());
-  for (const auto id : doomed) {
+    if (s.what.client == client) (s.waits() ? waiting : busy).push_back(id);
+  std::sort(busy.begin(), busy.end());
+  finish_waiting(
+      std::move(waiting), [&why](const job_state&) { return why; }, out);
+  for (const auto id : busy) {
     job_state& s = jobs_.at(id);
-    if (s.at == stage::to_build || s.at == stage::to_run) {
-      finish(s, why, false, out);
-      continue;
-    }
-    s.verdict = why;
+    if (!s.verdict) s.verdict = why; // a limit that was reached before this was reached
     if (place* p = find_place(s.where); p != nullptr && p->job == id) stop(s.where, *p, now, out);
   }
   dispatch(now, out);
 }
 
 void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
+  bool gave_up = false;
   for (auto& [id, p] : places_) {
-    if (!p.job || p.stuck || now < p.deadline) continue;
-    const auto at = jobs_.find(*p.job);
-    if (at == jobs_.end()) continue;
-    job_state& s = at->second;
+    if (!p.job || p.stuck || now < p.deadline || p.deadline == nanoseconds::max()) continue;
+    job_state& s = jobs_.at(*p.job);
     if (!p.stopping) {
       if (!s.verdict)
         s.verdict = failure{p.slot ? failure_kind::run_timeout : failure_kind::build_timeout,
@@ -281,32 +351,30 @@ void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
     }
     // Told to stop, and no answer within the grace: the trial's verdict stands, the place is out of service until it
     // answers.
-    p.stuck = true;
+    p.stuck = gave_up = true;
     --(p.slot ? load_.running : load_.building);
     out.push_back(place_stuck{id, *p.job});
     failure why = s.verdict.value_or(failure{failure_kind::internal, "no answer", {}, {}});
     why.message += "; it did not stop when told to, and its place is out of service until it does";
     finish(s, std::move(why), false, out);
   }
-  std::vector<job_id> waiting;
+  if (gave_up) places_changed(now, out);
+  std::vector<job_id> unserved;
   for (const auto& [id, s] : jobs_)
-    if ((s.at == stage::to_build || s.at == stage::to_run) && !could_be_served(s, false) &&
-        now >= s.waiting_since + options_.no_place_wait)
-      waiting.push_back(id);
-  std::sort(waiting.begin(), waiting.end());
-  for (const auto id : waiting) {
-    job_state& s = jobs_.at(id);
-    const bool build = s.at == stage::to_build;
-    finish(
-        s,
-        failure{failure_kind::device_lost,
-                std::string(build ? "no builder" : "no device") + " came within " +
-                    std::to_string(std::chrono::duration_cast<std::chrono::seconds>(options_.no_place_wait).count()) +
-                    " s",
-                {},
-                {}},
-        false, out);
-  }
+    if (s.waits() && s.unserved_since && now >= after(*s.unserved_since, options_.no_place_wait))
+      unserved.push_back(id);
+  finish_waiting(
+      std::move(unserved),
+      [this](const job_state& s) {
+        failure why{failure_kind::device_lost,
+                    std::string(in_service(true) ? "no builder" : "no device") + " came within " +
+                        human_duration(options_.no_place_wait),
+                    {},
+                    {}};
+        if (s.last) why.message += ", after: " + s.last->message;
+        return why;
+      },
+      out);
   dispatch(now, out);
 }
 
@@ -315,15 +383,12 @@ std::optional<nanoseconds> dispatcher::next_deadline() const {
   const auto earlier = [&next](nanoseconds t) {
     if (t != nanoseconds::max() && (!next || t < *next)) next = t;
   };
-  bool builder = false, slot = false;
-  for (const auto& [id, p] : places_) {
+  for (const auto& [id, p] : places_)
     if (p.job && !p.stuck) earlier(p.deadline);
-    if (!p.stuck) (p.slot ? slot : builder) = true;
-  }
-  if ((builder || to_build_.empty()) && (slot || to_run_.empty())) return next;
+  // Only then does anybody wait for a place to come.
+  if (in_service(true) && (to_build_.empty() || in_service(false))) return next;
   for (const auto& [id, s] : jobs_)
-    if ((s.at == stage::to_build && !builder) || (s.at == stage::to_run && !slot))
-      earlier(s.waiting_since + options_.no_place_wait);
+    if (s.waits() && s.unserved_since) earlier(after(*s.unserved_since, options_.no_place_wait));
   return next;
 }
 

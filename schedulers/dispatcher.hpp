@@ -26,17 +26,19 @@ struct job {
   job_id id = 0;
   std::uint64_t client = 0; ///< whose turn it is
   bool needs_build = false;
-  bool exclusive = false;     ///< builds in place: its build and run are one section that no other trial enters
-  nanoseconds build_limit{0}; ///< the most that the whole build may take, everything in it
-  nanoseconds run_limit{0};   ///< the most that all runs of the trial together may take
+  /// Builds in place: its build and run are one section that no other trial enters. Of no meaning without a build.
+  bool exclusive = false;
+  nanoseconds build_limit{0}; ///< the most that the whole build may take, everything in it; 0: no limit
+  nanoseconds run_limit{0};   ///< the most that all runs of the trial together may take; 0: no limit
 };
 
 struct dispatcher_options {
   retry_policy retry;
   quiet_admission admission;
   nanoseconds grace = std::chrono::seconds(10); ///< from "stop" to the end of the wait for an answer
-  nanoseconds no_place_wait =
-      std::chrono::seconds(30);    ///< how long a trial waits where there is nothing that could ever serve it
+  /// How long a trial waits in a queue while a kind of place that it needs, for its build or for its run, is not in
+  /// service at all. It may be built in the meantime. Its time before places that are merely busy does not count.
+  nanoseconds no_place_wait = std::chrono::seconds(30);
   std::size_t queue_bound = 65536; ///< trials in hand at once; more are refused (the credits stay far below)
 };
 
@@ -70,7 +72,8 @@ struct retry_later {
   failure why;
   place_id failed_at;
 };
-/// The place did not answer after it was told to stop: out of service until it does.
+/// The place did not answer after it was told to stop: out of service until it does. The trial ends with the next
+/// action (finish_failed); a section that it held is open again.
 struct place_stuck {
   place_id place;
   job_id job;
@@ -83,39 +86,54 @@ using action =
 /// Decides; does nothing.
 ///
 /// Every event takes the time (monotonic) and appends the actions that follow from it. Bounds: options.queue_bound
-/// trials; memory is proportional to the trials in hand. Thread-safety: one owner. Costs O(1) for each event, but for
-/// cancel and loss of a place, which look at every queued trial.
+/// trials; memory is proportional to the trials in hand. Thread-safety: one owner. Costs O(places + clients) for each
+/// event, but for cancel, the end of a trial's wait, and the coming, loss and falling out of service of a place, which
+/// look at every trial in hand once.
+///
+/// Every trial submitted ends with exactly one finish_answered or finish_failed, provided that tick() is called: a
+/// trial that waits while a kind of place that it needs is not in service ends after no_place_wait, one that has failed
+/// at every place in service ends at once with its last failure, and a place that neither answers nor stops is given up
+/// after its limit and the grace. Only a trial without a limit at a place that never answers is waited for without end
+/// (until it is cancelled).
+///
+/// Builds and runs take turns: runs go first, but after a wave (four, or twice the builders if that is more) of either,
+/// the other's waiting trials have theirs, whatever becomes of the wave.
 class dispatcher {
 public:
-  explicit dispatcher(dispatcher_options options) : options_(options) {}
+  /// Limits of 0 in options.admission count as 1: none could ever be served.
+  explicit dispatcher(dispatcher_options options);
 
+  /// A place comes, free. An id that is here already is ignored.
   void add_builder(place_id id, nanoseconds now, std::vector<action>& out);
   void add_slot(place_id id, nanoseconds now, std::vector<action>& out);
-  /// The place is gone for good, with whatever it had in hand (device_lost).
+  /// The place is gone for good, with whatever it had in hand (device_lost, or the timeout or cancellation that was on
+  /// record). An unknown id is ignored. @pre the id is not used again, or a trial that failed there never goes to it
   void remove_place(place_id id, nanoseconds now, std::vector<action>& out);
-  /// Other limits for builds and runs at once.
+  /// Other limits for builds and runs at once, from here on; what is in progress goes on. 0 counts as 1.
   void set_admission(quiet_admission a, nanoseconds now, std::vector<action>& out);
 
-  /// A trial comes. False (and nothing done) beyond the bound.
+  /// A trial comes. False (and nothing done) beyond the bound, and for an id that is in hand.
   bool submit(const job& j, nanoseconds now, std::vector<action>& out);
   /// The builder's answer: none for success. An answer that nobody waits for frees the place and is otherwise dropped.
   void built(place_id builder, job_id id, std::optional<failure> why, nanoseconds now, std::vector<action>& out);
   /// The slot's answer.
   void ran(place_id slot, job_id id, std::optional<failure> why, nanoseconds now, std::vector<action>& out);
-  /// Everything of a client stops: what waits ends as `cancelled` at once, what is in a place when the place has
-  /// answered.
+  /// Everything of a client that is in hand stops: what waits ends as `cancelled` at once, what is in a place when the
+  /// place has answered (or after the grace). A timeout that is on record already stands.
   void cancel(std::uint64_t client, nanoseconds now, std::vector<action>& out);
-  /// The client will not come again: its place in the turns goes. @pre cancel(client) was called, or nothing of it
-  /// waits
+  /// The client will not come again: its place in the turns goes. @pre cancel(client) was called, or nothing of it is
+  /// in hand (else its place in the turns comes back, and stays)
   void forget(std::uint64_t client);
-  /// Time passes: deadlines. To be called at next_deadline() or later.
+  /// Time passes: deadlines. To be called at next_deadline() or later; earlier it does nothing.
   void tick(nanoseconds now, std::vector<action>& out);
-  /// When tick() has something to do; none while nothing is timed.
+  /// When tick() has something to do, and then it surely does something; none while nothing is timed.
   std::optional<nanoseconds> next_deadline() const;
 
   std::size_t in_hand() const noexcept { return jobs_.size(); }
   std::size_t waiting() const noexcept { return to_build_.size() + to_run_.size(); }
+  /// What goes on now; a place that is out of service (place_stuck) does not count.
   const machine_load& load() const noexcept { return load_; }
+  /// The slots that are here, also those out of service.
   std::size_t slots() const noexcept { return slots_; }
 
 private:
@@ -125,8 +143,10 @@ private:
     stage at = stage::to_build;
     place_id where = 0;
     retry_state faults;
-    nanoseconds waiting_since{0};
-    std::optional<failure> verdict; ///< decided (timeout, cancelled) while the place still works on it
+    std::optional<nanoseconds> unserved_since; ///< it waits, and its prospect is unknown
+    std::optional<failure> verdict;            ///< decided (timeout, cancelled) while the place still works on it
+    std::optional<failure> last;               ///< why it was sent back to a queue
+    bool waits() const noexcept { return at == stage::to_build || at == stage::to_run; }
   };
   struct place {
     bool slot = false;
@@ -136,20 +156,36 @@ private:
     bool stuck = false;
   };
 
+  /// What a waiting trial has to hope for.
+  enum class prospect : std::uint8_t {
+    served,  ///< a place in service could take it
+    unknown, ///< no place of a kind that it needs is in service: one may come
+    none,    ///< there are places of a kind that it needs, and it has failed at each
+  };
+
+  void add_place(place_id id, bool slot, nanoseconds now, std::vector<action>& out);
   void dispatch(nanoseconds now, std::vector<action>& out);
   bool dispatch_run(nanoseconds now, std::vector<action>& out);
   bool dispatch_build(nanoseconds now, std::vector<action>& out);
-  void enqueue(job_state& s, nanoseconds now, bool first);
+  void start(job_state& s, std::pair<place_id, place>& where, nanoseconds limit, nanoseconds now);
+  void enqueue(job_state& s, nanoseconds now, bool first, std::vector<action>& out);
   void answered(place_id id, job_id job, std::optional<failure> why, nanoseconds now, std::vector<action>& out);
   void fail(job_state& s, const failure& why, place_id at, nanoseconds now, std::vector<action>& out);
+  /// Ends a trial that is in no queue.
   void finish(job_state& s, std::optional<failure> why, bool quarantined, std::vector<action>& out);
-  void leave_place(const job_state& s);
+  /// Ends trials that are in the queues, in the order of their ids, each with the failure that `why` gives for it.
+  template <class Why>
+  void finish_waiting(std::vector<job_id> ids, Why why, std::vector<action>& out);
   void stop(place_id id, place& p, nanoseconds now, std::vector<action>& out);
-  /// Whether any place that is in service could take the trial at its stage; `spare_failed` leaves out where it failed.
-  bool could_be_served(const job_state& s, bool spare_failed) const;
+  /// After the places in service have changed: begins or ends the waits for a place, ends trials without hope.
+  void places_changed(nanoseconds now, std::vector<action>& out);
+  prospect prospect_of(const job_state& s) const;
+  bool in_service(bool slot) const;
   std::pair<place_id, place>* free_place(bool slot, const job_state& s);
   place* find_place(place_id id);
+  std::uint32_t wave() const;
   bool builds_turn() const;
+  bool runs_turn() const;
 
   dispatcher_options options_;
   std::unordered_map<job_id, job_state> jobs_;
@@ -157,7 +193,7 @@ private:
   fair_queue<job_id> to_build_, to_run_;
   machine_load load_;
   std::optional<job_id> section_; ///< the exclusive trial that holds the machine
-  std::uint32_t runs_since_build_ = 0;
+  std::uint32_t runs_since_build_ = 0, builds_since_run_ = 0;
   std::size_t slots_ = 0;
 };
 

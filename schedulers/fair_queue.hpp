@@ -1,16 +1,20 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace attune::schedulers {
 
 /// A first-in first-out queue for each client, served round robin: a client with a thousand waiting items delays
-/// another's first item by one turn. Thread-safety: one owner. pop() is O(clients), everything else as deque has it.
+/// another's first item by one turn. A client that is passed over, because its first item does not fit or it has none,
+/// keeps its turn: it is the next one looked at. Thread-safety: one owner. push and pop_if are O(clients), remove_if is
+/// O(size).
 template <class T>
 class fair_queue {
 public:
@@ -25,22 +29,21 @@ public:
     ++size_;
   }
   /// Takes the first item that `fits`, looking at the front of each client's queue in turn, beginning with the client
-  /// after the one that was served last; none if no front fits.
+  /// that has not been served for the longest time (a new one comes last); none if no front fits. `fits` is called at
+  /// most once for each client, and no more after it has said yes.
   template <class Predicate>
   std::optional<T> pop_if(Predicate fits) {
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      const std::size_t at = (next_ + i) % lanes_.size();
-      lane& l = lanes_[at];
-      if (l.items.empty() || !fits(l.items.front())) continue;
-      std::optional<T> out(std::move(l.items.front()));
-      l.items.pop_front();
+    for (auto at = lanes_.begin(); at != lanes_.end(); ++at) {
+      if (at->items.empty() || !fits(at->items.front())) continue;
+      std::optional<T> out(std::move(at->items.front()));
+      at->items.pop_front();
       --size_;
-      next_ = (at + 1) % lanes_.size();
+      std::rotate(at, at + 1, lanes_.end());
       return out;
     }
     return std::nullopt;
   }
-  /// Removes every item that `doomed` accepts and hands it over.
+  /// Removes every item that `doomed` accepts and hands it over. Turns stay as they are.
   void remove_if(const std::function<bool(const T&)>& doomed, const std::function<void(T)>& removed) {
     for (auto& l : lanes_) {
       std::deque<T> kept;
@@ -57,13 +60,7 @@ public:
   }
   /// Forgets a client that has nothing queued; with items queued it stays.
   void forget(std::uint64_t client) {
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      if (lanes_[i].client != client || !lanes_[i].items.empty()) continue;
-      lanes_.erase(lanes_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (next_ > i) --next_;
-      if (next_ >= lanes_.size()) next_ = 0;
-      return;
-    }
+    std::erase_if(lanes_, [client](const lane& l) { return l.client == client && l.items.empty(); });
   }
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
@@ -79,8 +76,7 @@ private:
     lanes_.push_back(lane{client, {}});
     return lanes_.back();
   }
-  std::vector<lane> lanes_;
-  std::size_t next_ = 0;
+  std::vector<lane> lanes_; ///< whose turn it is, first
   std::size_t size_ = 0;
 };
 

@@ -9,8 +9,10 @@ namespace attune::schedulers {
 
 /// How often a trial may be tried again after a fault that is not its own.
 struct retry_policy {
-  std::uint32_t attempts = 3;     ///< in all, the first among them
-  std::uint32_t devices_lost = 2; ///< a candidate that has lost this many devices is quarantined: never tried again
+  std::uint32_t attempts = 3; ///< in all, the first among them; 0 counts as 1
+  /// A candidate that has lost this many devices (builders among them) is quarantined: never tried again. 0 counts
+  /// as 1.
+  std::uint32_t devices_lost = 2;
 };
 
 /// The faults of one trial so far, and what follows from the next one.
@@ -23,7 +25,8 @@ public:
     quarantined,   ///< it has lost too many devices: the failure stands, and the candidate is marked
   };
 
-  /// Takes note of a failure at `place` (a slot or builder) and says what follows.
+  /// Takes note of a failure at `place` (a slot or builder) and says what follows. A failure that is the candidate's
+  /// own or `cancelled` leaves no note.
   verdict failed(failure_kind kind, std::uint32_t place, const retry_policy& policy) {
     if (!is_infrastructure(kind) || kind == failure_kind::cancelled) return verdict::final_failure;
     failed_places_.push_back(place);

@@ -94,6 +94,7 @@ public:
   std::optional<nanoseconds> deadline() const;
 
   bool stopping() const noexcept { return why_ != stop_reason::none; }
+  bool out_of_time() const noexcept { return why_ == stop_reason::time; }
   /// True when it is stopping and nothing is in flight.
   bool finished() const noexcept { return stopping() && flying_.empty(); }
   /// The reason to be reported: `no_valid` where an ordinary end leaves no best.

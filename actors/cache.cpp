@@ -1,0 +1,158 @@
+#include "actors/cache.hpp"
+
+#include "actors/monitor.hpp"
+#include "actors/time.hpp"
+
+#include <map>
+
+namespace attune::actors {
+
+static_assert(!std::is_aggregate_v<cache_state>);
+
+namespace {
+
+using self_pointer = cache_actor::stateful_pointer<cache_state>;
+
+/// Answers on their way to each tuner, gathered over one message.
+using answers = std::map<session_number, finished_batch>;
+
+void send_answers(self_pointer self, answers out) {
+  for (auto& [number, batch] : out)
+    if (const auto at = self->state.clients.find(number); at != self->state.clients.end())
+      self->send(at->second.who, atom::done::value, std::move(batch));
+}
+
+void emit_trial(self_pointer self, event_kind kind, const trial_ptr& t, const outcome_ptr& o) {
+  emit(self, self->state.watch, [&] { return event{kind, t->session, t, o, {}, now_of(self)}; });
+}
+
+void write_behind(self_pointer self, std::size_t at_least) {
+  auto& s = self->state;
+  auto& r = s.recency;
+  const auto now = s.known->statistics();
+  const std::uint64_t lookups = now.hits + now.misses - s.told.hits - s.told.misses;
+  if (r.used.size() + r.evicted.size() + lookups < at_least) return;
+  r.counted = now;
+  r.counted.hits -= s.told.hits;
+  r.counted.misses -= s.told.misses;
+  r.counted.evicted -= s.told.evicted;
+  for (std::size_t i = 0; i < r.counted.causes.size(); ++i) r.counted.causes[i] -= s.told.causes[i];
+  s.told = now;
+  self->send(self->state.recorder, atom::recency::value, std::exchange(r, {}));
+}
+
+/// Misses go to whoever measures for their session.
+void send_misses(self_pointer self, std::vector<trial_ptr> misses) {
+  auto& s = self->state;
+  trial_batch for_scheduler;
+  std::map<session_number, trial_batch> for_callers;
+  for (auto& t : misses) {
+    const auto at = s.clients.find(t->session);
+    if (at != s.clients.end() && at->second.info.how == measuring::by_caller)
+      for_callers[t->session].items.push_back(std::move(t));
+    else
+      for_scheduler.items.push_back(std::move(t));
+  }
+  if (!for_scheduler.items.empty()) self->send(s.scheduler, atom::measure::value, std::move(for_scheduler));
+  for (auto& [number, batch] : for_callers) self->send(s.clients.at(number).who, atom::miss::value, std::move(batch));
+}
+
+void lookup(self_pointer self, const trial_batch& batch) {
+  auto& s = self->state;
+  answers hits;
+  std::vector<trial_ptr> misses;
+  for (const auto& t : batch.items) {
+    const auto client = s.clients.find(t->session);
+    const bool fresh = client != s.clients.end() && client->second.info.fresh;
+    if (const auto flight = s.flights.find(t->key);
+        flight != s.flights.end() && flight->second.owner->canonical == t->canonical) {
+      flight->second.waiting.push_back(t);
+      ++s.joined;
+      emit_trial(self, event_kind::joined_flight, t, nullptr);
+      continue;
+    }
+    if (auto known = fresh ? nullptr : s.known->lookup(*t); known != nullptr) {
+      s.recency.used.push_back(t->key);
+      emit_trial(self, event_kind::cache_hit, t, known);
+      hits[t->session].items.push_back({t, std::move(known), true});
+      continue;
+    }
+    s.flights.try_emplace(t->key, cache_state::flight{t, {}});
+    misses.push_back(t);
+  }
+  send_answers(self, std::move(hits));
+  send_misses(self, std::move(misses));
+  write_behind(self, recency_group);
+}
+
+bool cacheable(const outcome& o) {
+  const auto* why = o.failed();
+  return why == nullptr || !is_infrastructure(why->kind);
+}
+
+bool was_cancelled(const outcome& o) { return !o.ok() && o.failed()->kind == failure_kind::cancelled; }
+
+void fill(self_pointer self, const finished_batch& batch) {
+  auto& s = self->state;
+  answers out;
+  std::vector<trial_ptr> taken_over;
+  for (const auto& f : batch.items) {
+    if (cacheable(*f.result)) {
+      for (const auto& key : s.known->insert(*f.what, f.result)) s.recency.evicted.push_back(key);
+    }
+    out[f.what->session].items.push_back(f);
+    const auto at = s.flights.find(f.what->key);
+    if (at == s.flights.end() || at->second.owner != f.what) continue;
+    auto waiting = std::move(at->second.waiting);
+    s.flights.erase(at);
+    if (waiting.empty()) continue;
+    if (was_cancelled(*f.result)) {
+      // The one that flew was called back: the next that waits flies for the rest.
+      s.flights.try_emplace(waiting.front()->key,
+                            cache_state::flight{waiting.front(), {waiting.begin() + 1, waiting.end()}});
+      taken_over.push_back(waiting.front());
+      continue;
+    }
+    for (auto& t : waiting) out[t->session].items.push_back({t, f.result, true});
+  }
+  send_answers(self, std::move(out));
+  send_misses(self, std::move(taken_over));
+  write_behind(self, recency_group);
+}
+
+/// A session that goes while it waits for another's flight needs no answer.
+void detach(self_pointer self, session_number number) {
+  auto& s = self->state;
+  for (auto& [key, flight] : s.flights)
+    std::erase_if(flight.waiting, [number](const trial_ptr& t) { return t->session == number; });
+  s.clients.erase(number);
+}
+
+} // namespace
+
+cache_actor::behavior_type cache(self_pointer self, std::shared_ptr<std::unique_ptr<storage::lru_cache>> known,
+                                 monitor_port watch) {
+  self->state.known = std::move(*known);
+  self->state.watch = std::move(watch);
+  return {
+      [self](atom::attach, const session_info& info, const tuner_actor& who) {
+        self->state.clients[info.number] = {info, who};
+      },
+      [self](atom::detach, session_number number) { detach(self, number); },
+      [self](atom::lookup, const trial_batch& batch) { lookup(self, batch); },
+      [self](atom::fill, const finished_batch& batch) { fill(self, batch); },
+      [self](atom::invalidate, const std::string& task) { return self->state.known->invalidate(task); },
+      [self](atom::statistic) {
+        const auto& s = self->state;
+        const auto c = s.known->statistics();
+        return cache_statistics{c.entries, c.bytes, c.hits, c.misses, c.evicted, s.joined, s.flights.size()};
+      },
+      [self](atom::wire, const scheduler_actor& scheduler, const recorder_actor& recorder) {
+        self->state.scheduler = scheduler;
+        self->state.recorder = recorder;
+      },
+      [self](atom::flush) { write_behind(self, 1); },
+  };
+}
+
+} // namespace attune::actors

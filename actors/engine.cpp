@@ -1,0 +1,442 @@
+#include "actors/engine.hpp"
+
+#include "actors/cache.hpp"
+#include "actors/error.hpp"
+#include "actors/monitor.hpp"
+#include "actors/recorder.hpp"
+#include "actors/scheduler.hpp"
+#include "actors/tuner.hpp"
+#include "actors/worker.hpp"
+#include "measure/callable_runner.hpp"
+#include "measure/command_builder.hpp"
+#include "measure/command_runner.hpp"
+#include "measure/supervisor.hpp"
+#include "measure/validate.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace attune::actors {
+
+namespace {
+
+/// How long the engine's own questions to its actors may take: they answer between two messages.
+constexpr auto patience = std::chrono::seconds(60);
+
+/// The process supervisor comes with the first command: who tunes callables only never starts its thread.
+class lazy_supervisor {
+public:
+  explicit lazy_supervisor(bool subreaper) : subreaper_(subreaper) {}
+  result<std::shared_ptr<measure::supervisor>> get() {
+    const std::lock_guard guard(lock_);
+    if (made_) return made_;
+    measure::supervisor_options options;
+    options.adopt_orphans = subreaper_;
+    auto made = measure::supervisor::create(options);
+    if (made) made_ = *made;
+    return made;
+  }
+
+private:
+  std::mutex lock_;
+  bool subreaper_;
+  std::shared_ptr<measure::supervisor> made_;
+};
+
+/// What runs commands, made when the first is to be run; says why where that cannot be.
+template <class Worker>
+class lazy_worker {
+public:
+  explicit lazy_worker(std::shared_ptr<lazy_supervisor> with) : with_(std::move(with)) {}
+  /// Calls `use` with the worker, or `refuse` with the failure.
+  template <class Use, class Refuse>
+  void with(Use use, Refuse refuse) {
+    std::unique_lock guard(lock_);
+    if (!made_) {
+      const auto processes = with_->get();
+      if (!processes) {
+        guard.unlock();
+        refuse(failure{failure_kind::internal, "no process can be run: " + processes.err().text(), {}, {}});
+        return;
+      }
+      made_ = std::make_unique<Worker>(*processes);
+    }
+    Worker& worker = *made_;
+    guard.unlock();
+    use(worker);
+  }
+  void cancel() {
+    std::unique_lock guard(lock_);
+    Worker* worker = made_.get();
+    guard.unlock();
+    if (worker != nullptr) worker->cancel();
+  }
+
+private:
+  std::shared_ptr<lazy_supervisor> with_;
+  std::mutex lock_;
+  std::unique_ptr<Worker> made_;
+};
+
+/// A slot of this machine: commands or callables, by the task.
+class local_runner final : public measure::runner {
+public:
+  explicit local_runner(std::shared_ptr<lazy_supervisor> with) : commands_(std::move(with)) {}
+  void run(trial_ptr what, measure::artifact_ptr built, callback done) override {
+    if (what->of->objective) {
+      callables_.run(std::move(what), std::move(built), std::move(done));
+      return;
+    }
+    commands_.with([&](measure::command_runner& how) { how.run(what, built, done); },
+                   [&](failure why) {
+                     done({std::move(why), {}, {}, {}});
+                   });
+  }
+  void cancel() override {
+    callables_.cancel();
+    commands_.cancel();
+  }
+
+private:
+  measure::callable_runner callables_;
+  lazy_worker<measure::command_runner> commands_;
+};
+
+class local_builder final : public measure::builder {
+public:
+  explicit local_builder(std::shared_ptr<lazy_supervisor> with) : commands_(std::move(with)) {}
+  void build(trial_ptr what, callback done) override {
+    commands_.with([&](measure::command_builder& how) { how.build(what, done); },
+                   [&](failure why) {
+                     done({std::move(why), {}, {}, {}});
+                   });
+  }
+  void cancel() override { commands_.cancel(); }
+
+private:
+  lazy_worker<measure::command_builder> commands_;
+};
+
+struct quiet_config : caf::actor_system_config {
+  quiet_config() {
+    // CAF's default scheduler polls: beside a timed run that costs the measured program more than half its speed.
+    set("scheduler.policy", caf::atom("sharing"));
+    // The work of an event takes microseconds; a second worker would only add wake-ups.
+    set("scheduler.max-threads", 1u);
+    add_error_category(caf::atom("attune"), [](std::uint8_t code, caf::atom_value, const caf::message&) {
+      return std::string(to_string(static_cast<ec>(code)));
+    });
+  }
+};
+
+watcher_actor::behavior_type watcher(watcher_actor::pointer, std::function<void(const event_batch&)> watch) {
+  return {[watch = std::move(watch)](atom::note, const event_batch& batch) { watch(batch); }};
+}
+
+} // namespace
+
+std::string session_id(const task& of) {
+  std::string form = "session/1:";
+  form += of.identity.task_key.view();
+  form += sha256(space_form(of.spec)).view();
+  form += std::to_string(of.spec.search.seed) + ":" + of.spec.search.strategy;
+  return truncate(sha256(form)).hex();
+}
+
+struct session::impl {
+  caf::actor_system* system = nullptr;
+  tuner_actor tuner;
+  std::mutex lock;
+  report_ptr report;
+  bool gone = false; ///< the tuner ended without a report: the engine was destroyed
+};
+
+std::shared_ptr<const tuning_report> session::wait() {
+  for (;;) {
+    if (auto report = wait_for(std::chrono::hours(1))) return report;
+    const std::lock_guard guard(impl_->lock);
+    if (impl_->gone) return nullptr;
+  }
+}
+
+std::shared_ptr<const tuning_report> session::wait_for(nanoseconds limit) {
+  {
+    const std::lock_guard guard(impl_->lock);
+    if (impl_->report) return impl_->report;
+  }
+  caf::scoped_actor self{*impl_->system};
+  report_ptr got;
+  self->request(impl_->tuner, std::chrono::duration_cast<std::chrono::milliseconds>(limit), atom::report::value)
+      .receive([&](const report_ptr& r) { got = r; },
+               [&](const caf::error& e) {
+                 const std::lock_guard guard(impl_->lock);
+                 impl_->gone = e != caf::sec::request_timeout;
+               });
+  const std::lock_guard guard(impl_->lock);
+  if (got) impl_->report = got;
+  return got;
+}
+
+void session::cancel() { caf::anon_send(impl_->tuner, atom::cancel::value); }
+void session::pause() { caf::anon_send(impl_->tuner, atom::pause::value); }
+void session::resume() { caf::anon_send(impl_->tuner, atom::resume::value); }
+
+tuner_status session::progress() {
+  tuner_status out;
+  caf::scoped_actor self{*impl_->system};
+  self->request(impl_->tuner, patience, atom::status::value)
+      .receive([&](const tuner_status& s) { out = s; }, [&](const caf::error&) { out.finished = true; });
+  return out;
+}
+
+trial_ptr session::ask() {
+  trial_ptr out;
+  caf::scoped_actor self{*impl_->system};
+  // The answer comes when a trial in flight is told, which is the caller's own doing: no limit would be the right one.
+  self->request(impl_->tuner, caf::infinite, atom::ask::value)
+      .receive([&](const trial_ptr& t) { out = t; }, [](const caf::error&) {});
+  return out;
+}
+
+attune::status session::tell(const trial& which, outcome result) {
+  attune::status out;
+  caf::scoped_actor self{*impl_->system};
+  self->request(impl_->tuner, caf::infinite, atom::tell::value, which.number,
+                outcome_ptr(std::make_shared<const outcome>(std::move(result))))
+      .receive([](caf::ok_atom) {},
+               [&](const caf::error& e) {
+                 out = error{e == ec::unknown_trial ? errc::not_found : errc::cancelled,
+                             e == ec::unknown_trial ? "no such trial is in flight" : "the search has ended",
+                             {}};
+               });
+  return out;
+}
+
+struct engine::impl {
+  engine_options options;
+  std::unique_ptr<storage::store> store;
+  std::unique_ptr<quiet_config> config;
+  std::unique_ptr<caf::actor_system> own;
+  caf::actor_system* system = nullptr;
+  std::shared_ptr<lazy_supervisor> processes;
+  monitor_port watch;
+  cache_actor cache;
+  scheduler_actor scheduler;
+  recorder_actor recorder;
+  std::vector<builder_actor> builders;
+  std::vector<runner_actor> runners;
+  std::vector<watcher_actor> watchers;
+  std::mutex lock;
+  std::vector<std::shared_ptr<session::impl>> sessions;
+  std::atomic<session_number> next{1};
+
+  void spawn_all();
+  void stop_all();
+};
+
+void engine::impl::spawn_all() {
+  watch.watched = std::make_shared<std::atomic<bool>>(false);
+  watch.to = system->spawn(monitor, watch.watched);
+
+  auto known =
+      std::make_shared<std::unique_ptr<storage::lru_cache>>(std::make_unique<storage::lru_cache>(options.cache));
+  if (store) store->load_cache(**known);
+  cache = system->spawn(actors::cache, known, watch);
+
+  record_sink sink;
+  if (store) {
+    sink.append = [s = store.get()](std::span<storage::record_item> records,
+                                    std::span<const storage::step_item> steps) { return s->append(records, steps); };
+    sink.recency = [s = store.get()](const recency_batch& batch) {
+      s->touch(batch.used);
+      s->drop_cached(batch.evicted);
+      s->count(batch.counted);
+    };
+  } else {
+    sink.append = [](std::span<storage::record_item>, std::span<const storage::step_item>) { return attune::status{}; };
+  }
+  recorder_options recording;
+  recording.give_up_after = options.store_patience;
+  // The one place where actors get threads of their own: what waits for a disk, and what runs a callable.
+  recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
+                   : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
+
+  scheduler_options scheduling;
+  auto& admission = scheduling.dispatcher.admission;
+  admission.slots = std::max(1u, options.slots);
+  admission.builders = options.builders > 0 ? options.builders : std::max(1u, std::thread::hardware_concurrency());
+  scheduling.in_flight = options.in_flight;
+  scheduler = system->spawn(actors::scheduler, recorder, watch, scheduling);
+  caf::anon_send(cache, atom::wire::value, scheduler, recorder);
+
+  processes = std::make_shared<lazy_supervisor>(options.subreaper);
+  for (std::uint32_t i = 0; i < admission.slots; ++i) {
+    const std::shared_ptr<measure::runner> how = std::make_shared<local_runner>(processes);
+    runners.push_back(options.inline_callables ? system->spawn(runner, how)
+                                               : system->spawn<caf::detached>(runner, how));
+    caf::anon_send(scheduler, atom::join::value, place_info{"local/slot" + std::to_string(i)}, runners.back());
+  }
+  for (std::uint32_t i = 0; i < admission.builders; ++i) {
+    const std::shared_ptr<measure::builder> how = std::make_shared<local_builder>(processes);
+    builders.push_back(system->spawn(builder, how));
+    caf::anon_send(scheduler, atom::join::value, place_info{"local/builder" + std::to_string(i)}, builders.back());
+  }
+}
+
+void engine::impl::stop_all() {
+  // First the searches, then what serves them: nothing that was measured is dropped on the way.
+  std::vector<std::shared_ptr<session::impl>> open;
+  {
+    const std::lock_guard guard(lock);
+    open.swap(sessions);
+  }
+  for (const auto& s : open) caf::anon_send(s->tuner, atom::cancel::value);
+  for (const auto& s : open) session(s).wait_for(patience);
+  {
+    caf::scoped_actor self{*system};
+    self->send(cache, atom::flush::value);
+    // Through the cache first, whose write-behind must reach the recorder before it is asked to flush.
+    self->request(cache, patience, atom::statistic::value)
+        .receive([](const cache_statistics&) {}, [](const caf::error&) {});
+    self->request(recorder, patience, atom::flush::value).receive([](caf::ok_atom) {}, [](const caf::error&) {});
+    std::vector<caf::strong_actor_ptr> all;
+    const auto end = [&](const auto& who) {
+      if (who) all.push_back(caf::actor_cast<caf::strong_actor_ptr>(who));
+    };
+    for (const auto& s : open) end(s->tuner);
+    for (const auto& w : watchers) end(w);
+    for (const auto& b : builders) end(b);
+    for (const auto& r : runners) end(r);
+    end(scheduler);
+    end(cache);
+    end(recorder);
+    end(watch.to);
+    for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
+    for (const auto& who : all) self->wait_for(caf::actor_cast<caf::actor>(who));
+  }
+  for (const auto& s : open) s->tuner = nullptr;
+  builders.clear();
+  runners.clear();
+  watchers.clear();
+  scheduler = nullptr;
+  cache = nullptr;
+  recorder = nullptr;
+  watch.to = nullptr;
+}
+
+engine::engine(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
+
+result<std::unique_ptr<engine>> engine::start(engine_options options) {
+  auto i = std::make_unique<impl>();
+  i->options = std::move(options);
+  if (!i->options.store.empty()) {
+    auto opened = storage::store::open(i->options.store, {});
+    if (!opened) return opened.err();
+    i->store = std::move(*opened);
+  }
+  if (i->options.host != nullptr) {
+    i->system = i->options.host;
+  } else {
+    i->config = std::make_unique<quiet_config>();
+    i->own = std::make_unique<caf::actor_system>(*i->config);
+    i->system = i->own.get();
+  }
+  i->spawn_all();
+  return std::unique_ptr<engine>(new engine(std::move(i)));
+}
+
+engine::~engine() {
+  impl_->stop_all();
+  // The store outlives the actors that write it.
+  impl_->own.reset();
+  impl_->store.reset();
+}
+
+result<session> engine::tune(tuning_request request) {
+  const auto& spec = request.of->spec;
+  if (!request.by_caller && !request.of->objective)
+    if (const auto good = measure::validate(spec); !good) return good.err();
+
+  const auto number = impl_->next.fetch_add(1);
+  search::tuning_limits limits;
+  limits.trials = spec.search.trials;
+  limits.time = spec.search.time;
+  const auto count = request.over->count();
+  if (spec.search.fraction && count)
+    limits.trials = trials_of_fraction(*spec.search.fraction, static_cast<double>(*count));
+  if (spec.search.fraction && !count)
+    return error{errc::invalid_spec, "search.fraction needs a space that can be counted; give search.trials",
+                 spec.file};
+  if (!limits.trials && !limits.time) limits.trials = default_trials;
+
+  const std::string id = session_id(*request.of);
+  search::strategy_options how;
+  how.seed = spec.search.seed;
+  how.budget = limits.trials;
+  bool known = false;
+  if (impl_->store) {
+    if (request.remeasure)
+      if (const auto erased = impl_->store->erase_session(id); !erased) return erased.err();
+    auto past = impl_->store->load_session(id);
+    if (!past) return past.err();
+    known = past->has_value();
+    // The strategy is made as it was at the session's beginning: its past is played back to it.
+    if (known) how.budget = (*past)->budget;
+  }
+  // What the user calls the default is measured first, so that there is something to compare with.
+  for (const auto& p : spec.parameters)
+    if (p.standard && how.first.empty()) how.first.push_back(request.over->standard());
+  auto strategy = search::make_strategy(spec.search.strategy, request.over, how);
+  if (!strategy) return error{errc::invalid_spec, strategy.err().message, spec.file};
+
+  auto setup = std::make_shared<tuner_setup>();
+  setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure};
+  setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
+  if (impl_->store) {
+    setup->session_id = id;
+    if (known) {
+      const auto read = impl_->store->session_steps(id, [&](const storage::session_step& s) {
+        setup->search->replay({s.number, s.asked_before}, s.config, s.key, s.result);
+      });
+      if (!read) return read.err();
+    } else {
+      storage::session_entry entry;
+      entry.id = id;
+      entry.task_name = spec.name;
+      entry.strategy = spec.search.strategy;
+      entry.seed = spec.search.seed;
+      entry.budget = limits.trials;
+      entry.started = system_time().wall();
+      if (const auto begun = impl_->store->begin_session(entry); !begun) return begun.err();
+    }
+  }
+  auto open = std::make_shared<session::impl>();
+  open->system = impl_->system;
+  open->tuner = impl_->system->spawn(tuner, setup, impl_->cache, impl_->scheduler, impl_->recorder, impl_->watch);
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->sessions.push_back(open);
+  }
+  caf::anon_send(open->tuner, atom::begin::value);
+  return session(open);
+}
+
+void engine::subscribe(std::function<void(const event_batch&)> watch) {
+  auto w = impl_->system->spawn(watcher, std::move(watch));
+  caf::scoped_actor self{*impl_->system};
+  self->request(impl_->watch.to, patience, atom::subscribe::value, w)
+      .receive([](caf::ok_atom) {}, [](const caf::error&) {});
+  const std::lock_guard guard(impl_->lock);
+  impl_->watchers.push_back(std::move(w));
+}
+
+storage::store* engine::store() noexcept { return impl_->store.get(); }
+caf::actor_system& engine::system() noexcept { return *impl_->system; }
+
+} // namespace attune::actors

@@ -1,0 +1,116 @@
+#pragma once
+
+#include "core/error.hpp"
+#include "core/task.hpp"
+#include "search/tuning.hpp"
+#include "storage/store.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace caf {
+class actor_system;
+}
+
+namespace attune::storage {
+class store;
+}
+
+namespace attune::actors {
+
+struct tuning_report;
+struct tuner_status;
+struct event_batch;
+
+/// The trials of a search whose spec gives neither trials nor time: enough for a first look, never for ever.
+inline constexpr std::uint64_t default_trials = 1000;
+
+struct engine_options {
+  /// The folder of the store; empty: nothing outlives the engine (the cache works, the disk is not touched).
+  std::string store;
+  /// The host's actor system; null: the engine makes its own (one worker that sleeps when there is nothing to do). It
+  /// must outlive the engine. A host's system should not spin while runs are timed: `scheduler.policy` = "sharing".
+  caf::actor_system* host = nullptr;
+  storage::cache_limits cache;
+  std::uint32_t slots = 1;     ///< timed runs at once on this machine
+  std::uint32_t builders = 0;  ///< builds at once; 0: one for each core
+  std::uint32_t in_flight = 0; ///< trials in flight over all sessions; 0: by slots and builders
+  /// True: callables are called on the engine's own worker, between two messages. For objectives of microseconds; one
+  /// that takes its time would hold up everything else. False: each slot has a thread.
+  bool inline_callables = false;
+  /// Makes the process the subreaper of its descendants (PR_SET_CHILD_SUBREAPER), so that those which a trial leaves
+  /// behind are found. A host with children of its own may not want that.
+  bool subreaper = true;
+  /// How long a full disk is waited for before the sessions end.
+  nanoseconds store_patience = std::chrono::minutes(2);
+};
+
+/// What is to be tuned.
+struct tuning_request {
+  task_ptr of;
+  search::space_ptr over;
+  bool remeasure = false; ///< forget the session, measure everything anew
+  bool by_caller = false; ///< the caller measures: session::ask and session::tell
+};
+
+/// A session under way. Copies are the same session. All functions are safe from any thread that is not an actor's.
+class session {
+public:
+  /// The report; waits for the end. The same each time. Null where the engine was destroyed before there was one.
+  std::shared_ptr<const tuning_report> wait();
+  /// The report, if the end comes within `patience`.
+  std::shared_ptr<const tuning_report> wait_for(nanoseconds patience);
+  /// Asks it to end as interrupted; returns at once.
+  void cancel();
+  void pause();
+  void resume();
+  tuner_status progress();
+  /// For by_caller sessions: the next trial, null at the end of the search.
+  trial_ptr ask();
+  /// Its result: returns when the record is durable and the strategy knows. Errors: not_found for a trial that is not
+  /// in flight.
+  attune::status tell(const trial& which, outcome result);
+
+  struct impl;
+  explicit session(std::shared_ptr<impl> i) : impl_(std::move(i)) {}
+
+private:
+  std::shared_ptr<impl> impl_;
+};
+
+/// The whole graph of actors on one store: what a program embeds, and what `attune tune` is made of.
+/// It starts no signal handler, writes nothing to the standard streams and never exits; errors are values.
+/// Threads: create and destroy it on one thread; tune() from any thread that is not an actor's.
+class engine {
+public:
+  /// Errors: store_unusable, store_busy (naming the holder), store_newer, store_corrupt.
+  static result<std::unique_ptr<engine>> start(engine_options options);
+  /// Cancels what is under way, waits until its processes are gone and its results are durable.
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Begins or goes on with a session. Errors: invalid_spec (unknown strategy, no budget where one is needed, spec does
+  /// not validate), store errors.
+  result<session> tune(tuning_request request);
+
+  /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.
+  void subscribe(std::function<void(const event_batch&)> watch);
+
+  /// The store that is open; null without one.
+  storage::store* store() noexcept;
+  caf::actor_system& system() noexcept;
+
+private:
+  struct impl;
+  explicit engine(std::unique_ptr<impl> i);
+  std::unique_ptr<impl> impl_;
+};
+
+/// The session's name in the store: a digest of task, space (parameters, constraints), strategy and seed.
+std::string session_id(const task& of);
+
+} // namespace attune::actors

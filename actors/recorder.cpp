@@ -1,0 +1,140 @@
+#include "actors/recorder.hpp"
+
+#include "actors/monitor.hpp"
+#include "actors/time.hpp"
+
+#include <caf/typed_response_promise.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace attune::actors {
+
+static_assert(!std::is_aggregate_v<recorder_state>);
+
+namespace {
+
+using self_pointer = recorder_actor::stateful_pointer<recorder_state>;
+
+void flush_soon(self_pointer self) {
+  auto& s = self->state;
+  if (s.flush_sent) return;
+  s.flush_sent = true;
+  // To itself, so that all that has arrived by now goes into the same write.
+  self->send(self, atom::internal::value, atom::flush::value);
+}
+
+/// What is not to be written, or is written now, goes on to the cache.
+void pass_on(self_pointer self, std::vector<finished> items) {
+  auto& s = self->state;
+  if (s.watch.open()) {
+    event_batch events;
+    for (const auto& f : items)
+      events.items.push_back({event_kind::recorded, f.what->session, f.what, f.result, {}, now_of(self)});
+    self->send(s.watch.to, atom::note::value, std::move(events));
+  }
+  if (!items.empty()) self->send(s.cache, atom::fill::value, finished_batch{std::move(items)});
+}
+
+void trouble(self_pointer self, const error& why) {
+  auto& s = self->state;
+  const auto now = now_of(self);
+  if (!s.failing_since) {
+    s.failing_since = now;
+    emit(self, s.watch, [&] { return event{event_kind::store_trouble, 0, nullptr, nullptr, why.text(), now}; });
+  }
+  if (now - *s.failing_since >= s.options.give_up_after) {
+    for (const auto& [number, session] : s.sessions) self->send(session.owner, atom::cancel::value, why);
+    // What could not be stored was never measured, as far as anyone is told; but nobody may wait for it for ever.
+    const auto lost = std::make_shared<outcome>();
+    lost->data = failure{failure_kind::internal, "not stored: " + why.text(), {}, {}};
+    auto items = std::exchange(s.waiting, {});
+    for (auto& f : items) f.result = lost;
+    s.steps.clear();
+    pass_on(self, std::move(items));
+    for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);
+    s.flushes.clear();
+    return;
+  }
+  s.flush_sent = true;
+  self->delayed_send(self, s.options.retry_every, atom::internal::value, atom::flush::value);
+}
+
+void write_group(self_pointer self) {
+  auto& s = self->state;
+  s.flush_sent = false;
+  const std::size_t count = std::min(s.waiting.size(), s.options.group_bound);
+  std::vector<storage::record_item> records(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const finished& f = s.waiting[i];
+    const auto session = s.sessions.find(f.what->session);
+    const auto* why = f.result->failed();
+    records[i].what = f.what;
+    records[i].result = f.result;
+    records[i].session = session == s.sessions.end() ? std::string() : session->second.id;
+    records[i].cacheable = why == nullptr || !is_infrastructure(why->kind);
+  }
+  if (const auto done = s.sink.append(records, s.steps); !done) {
+    trouble(self, done.err());
+    return;
+  }
+  if (s.failing_since) {
+    s.failing_since.reset();
+    emit(self, s.watch, [&] {
+      return event{event_kind::store_recovered, 0, nullptr, nullptr, "the store is written again", now_of(self)};
+    });
+  }
+  s.steps.clear();
+  std::vector<finished> written(std::make_move_iterator(s.waiting.begin()),
+                                std::make_move_iterator(s.waiting.begin() + static_cast<std::ptrdiff_t>(count)));
+  s.waiting.erase(s.waiting.begin(), s.waiting.begin() + static_cast<std::ptrdiff_t>(count));
+  pass_on(self, std::move(written));
+  if (!s.waiting.empty()) {
+    flush_soon(self);
+    return;
+  }
+  for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);
+  s.flushes.clear();
+}
+
+} // namespace
+
+recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cache_actor cache, monitor_port watch,
+                                       recorder_options options) {
+  auto& state = self->state;
+  state.sink = std::move(sink);
+  state.cache = std::move(cache);
+  state.watch = std::move(watch);
+  state.options = options;
+  return {
+      [self](atom::append, const finished_batch& batch) {
+        std::vector<finished> unwritten;
+        for (const auto& f : batch.items) {
+          const auto* why = f.result->failed();
+          (why != nullptr && why->kind == failure_kind::cancelled ? unwritten : self->state.waiting).push_back(f);
+        }
+        pass_on(self, std::move(unwritten));
+        if (!self->state.waiting.empty()) flush_soon(self);
+      },
+      [self](atom::journal, const step_batch& batch) {
+        self->state.steps.insert(self->state.steps.end(), batch.items.begin(), batch.items.end());
+        flush_soon(self);
+      },
+      [self](atom::recency, const recency_batch& batch) {
+        if (self->state.sink.recency) self->state.sink.recency(batch);
+      },
+      [self](atom::attach, session_number number, const std::string& id, const tuner_actor& owner) {
+        self->state.sessions[number] = {id, owner};
+      },
+      [self](atom::detach, session_number number) { self->state.sessions.erase(number); },
+      [self](atom::flush) -> caf::result<caf::ok_atom> {
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        self->state.flushes.push_back(promise);
+        flush_soon(self);
+        return promise;
+      },
+      [self](atom::internal, atom::flush) { write_group(self); },
+  };
+}
+
+} // namespace attune::actors

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "actors/interfaces.hpp"
+#include "storage/store.hpp"
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace attune::actors {
+
+/// Where the recorder writes: the store, or a test's stand-in. Called by the recorder alone, from its thread.
+struct record_sink {
+  /// One atomic write; durable when it returns if there are records. On an error nothing was written.
+  std::function<status(std::span<storage::record_item>, std::span<const storage::step_item>)> append;
+  /// Recency, evictions and counters of the cache: may be lost without harm.
+  std::function<void(const recency_batch&)> recency;
+};
+
+struct recorder_options {
+  nanoseconds retry_every = std::chrono::seconds(1);   ///< after a failed write (a full disk)
+  nanoseconds give_up_after = std::chrono::minutes(2); ///< then the sessions end as `error`
+  std::size_t group_bound = 4096;                      ///< records in one write
+};
+
+struct recorder_state {
+  explicit recorder_state(recorder_actor::pointer) {}
+  record_sink sink;
+  recorder_options options;
+  cache_actor cache;
+  monitor_port watch;
+  struct session {
+    std::string id;
+    tuner_actor owner;
+  };
+  std::unordered_map<session_number, session> sessions;
+  std::vector<finished> waiting; ///< records to be written, oldest first
+  std::vector<storage::step_item> steps;
+  std::vector<caf::typed_response_promise<caf::ok_atom>> flushes;
+  bool flush_sent = false;
+  std::optional<nanoseconds> failing_since;
+  static inline const char* name = "recorder";
+};
+
+/// The RECORDER's behaviour. Spawn it detached: it waits for the disk.
+recorder_actor::behavior_type recorder(recorder_actor::stateful_pointer<recorder_state> self, record_sink sink,
+                                       cache_actor cache, monitor_port watch, recorder_options options);
+
+} // namespace attune::actors

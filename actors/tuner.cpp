@@ -1,0 +1,242 @@
+#include "actors/tuner.hpp"
+
+#include "actors/error.hpp"
+#include "actors/monitor.hpp"
+#include "actors/time.hpp"
+
+#include <algorithm>
+
+namespace attune::actors {
+
+static_assert(!std::is_aggregate_v<tuner_state>);
+
+namespace {
+
+using self_pointer = tuner_actor::stateful_pointer<tuner_state>;
+
+bool by_caller(const tuner_state& s) { return s.setup.session.how == measuring::by_caller; }
+
+void make_report(self_pointer self) {
+  auto& s = self->state;
+  const auto& search = *s.setup.search;
+  auto out = std::make_shared<tuning_report>();
+  out->of = search.of();
+  out->session = s.setup.session_id;
+  out->counts = search.counts();
+  out->times = search.times();
+  out->wall = s.begun ? now_of(self) - s.started : nanoseconds(0);
+  out->best = search.best();
+  out->reason = search.reason();
+  out->first_failure = search.first_failure();
+  out->trouble = s.trouble;
+  s.report = std::move(out);
+}
+
+/// At the end: takes leave of the others, answers everyone.
+void end_if_finished(self_pointer self) {
+  auto& s = self->state;
+  if (s.ended || !s.setup.search->finished()) return;
+  s.ended = true;
+  const auto number = s.setup.session.number;
+  make_report(self);
+  self->send(s.scheduler, atom::detach::value, number);
+  self->send(s.cache, atom::detach::value, number);
+  self->send(s.recorder, atom::detach::value, number);
+  emit(self, s.watch, [&] {
+    return event{event_kind::session_ended,           number,      nullptr, nullptr,
+                 search::to_string(s.report->reason), now_of(self)};
+  });
+  for (auto& promise : s.asking) promise.deliver(caf::make_error(ec::ended));
+  for (auto& [what, promise] : s.telling) promise.deliver(caf::make_error(ec::ended));
+  s.asking.clear();
+  s.telling.clear();
+  for (auto& promise : s.waiting_for_report) promise.deliver(s.report);
+  s.waiting_for_report.clear();
+}
+
+/// Proposes as far as the credits go.
+void propose(self_pointer self, trial_batch& batch) {
+  auto& s = self->state;
+  if (s.paused || !s.begun) return;
+  while (auto next = s.setup.search->propose(now_of(self))) {
+    emit(self, s.watch, [&] { return event{event_kind::proposed, next->session, next, nullptr, {}, next->proposed}; });
+    batch.items.push_back(std::move(next));
+  }
+}
+
+void send_lookups(self_pointer self, trial_batch batch) {
+  if (!batch.items.empty()) self->send(self->state.cache, atom::lookup::value, std::move(batch));
+}
+
+void pump(self_pointer self) {
+  const auto before = now_of(self);
+  trial_batch batch;
+  propose(self, batch);
+  self->state.setup.search->add_search_time(now_of(self) - before);
+  send_lookups(self, std::move(batch));
+  end_if_finished(self);
+}
+
+/// Ends the search: what is in the scheduler's hands is stopped, what a caller has in hand counts as never proposed.
+void stop(self_pointer self, search::stop_reason why) {
+  auto& s = self->state;
+  s.setup.search->stop(why);
+  if (s.ended || std::exchange(s.recalled, true)) return;
+  if (!by_caller(s)) {
+    self->send(s.scheduler, atom::cancel::value, s.setup.session.number);
+  } else {
+    finished_batch dropped;
+    const auto gone = std::make_shared<const outcome>(
+        outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
+    for (const auto& list : {std::vector<trial_ptr>(s.offered.begin(), s.offered.end()), s.lent})
+      for (const auto& t : list) dropped.items.push_back({t, gone, false});
+    s.offered.clear();
+    s.lent.clear();
+    if (!dropped.items.empty()) self->send(s.recorder, atom::append::value, std::move(dropped));
+  }
+  end_if_finished(self);
+}
+
+void told(self_pointer self, const finished_batch& batch) {
+  auto& s = self->state;
+  auto& search = *s.setup.search;
+  const auto before = now_of(self);
+  step_batch steps;
+  trial_batch next;
+  for (const auto& f : batch.items) {
+    const auto step = search.tell(*f.what, f.result, f.from_cache, now_of(self));
+    if (step && !s.setup.session_id.empty())
+      steps.items.push_back({s.setup.session_id,
+                             {step->number, step->asked_before, f.what->key, f.what->config, f.from_cache, f.result}});
+    emit(self, s.watch, [&] {
+      return event{event_kind::told, f.what->session, f.what, f.result, f.from_cache ? "cache" : "measured",
+                   now_of(self)};
+    });
+    for (auto it = s.telling.begin(); it != s.telling.end(); ++it) {
+      if (it->first->number != f.what->number) continue;
+      it->second.deliver(caf::ok_atom::value);
+      s.telling.erase(it);
+      break;
+    }
+    // One after the other, so that what is asked depends on the order of the results and on nothing else.
+    propose(self, next);
+  }
+  search.add_search_time(now_of(self) - before);
+  if (!steps.items.empty()) self->send(s.recorder, atom::journal::value, std::move(steps));
+  if (search.out_of_time()) stop(self, search::stop_reason::time);
+  send_lookups(self, std::move(next));
+  end_if_finished(self);
+}
+
+void begin(self_pointer self) {
+  auto& s = self->state;
+  if (s.begun) return;
+  s.begun = true;
+  s.started = now_of(self);
+  const auto number = s.setup.session.number;
+  emit(self, s.watch, [&] {
+    return event{event_kind::session_started, number, nullptr, nullptr, s.setup.search->of()->load.name, s.started};
+  });
+  s.setup.search->begin(s.started);
+  self->send(s.recorder, atom::attach::value, number, s.setup.session_id, tuner_actor{self});
+  self->send(s.cache, atom::attach::value, s.setup.session, tuner_actor{self});
+  self->send(s.scheduler, atom::attach::value, number, tuner_actor{self}, s.setup.wish);
+  if (const auto at = s.setup.search->deadline())
+    self->delayed_send(self, *at - s.started, atom::internal::value, atom::tick::value);
+  end_if_finished(self);
+}
+
+/// Gives callers that ask what the cache does not know.
+void serve_asks(self_pointer self) {
+  auto& s = self->state;
+  while (!s.asking.empty() && !s.offered.empty()) {
+    s.asking.front().deliver(s.offered.front());
+    s.lent.push_back(s.offered.front());
+    s.asking.erase(s.asking.begin());
+    s.offered.pop_front();
+  }
+}
+
+} // namespace
+
+tuner_actor::behavior_type tuner(self_pointer self, std::shared_ptr<tuner_setup> setup, cache_actor cache,
+                                 scheduler_actor scheduler, recorder_actor recorder, monitor_port watch) {
+  auto& state = self->state;
+  state.setup = std::move(*setup);
+  state.cache = std::move(cache);
+  state.scheduler = std::move(scheduler);
+  state.recorder = std::move(recorder);
+  state.watch = std::move(watch);
+  state.setup.search->set_window(0);
+  return {
+      [self](atom::begin) { begin(self); },
+      [self](atom::pause) {
+        self->state.paused = true;
+        return caf::ok_atom::value;
+      },
+      [self](atom::resume) {
+        self->state.paused = false;
+        pump(self);
+        return caf::ok_atom::value;
+      },
+      [self](atom::cancel) {
+        stop(self, search::stop_reason::interrupted);
+        return caf::ok_atom::value;
+      },
+      [self](atom::status) {
+        const auto& s = self->state;
+        return tuner_status{s.setup.search->counts(),
+                            s.setup.search->best(),
+                            s.setup.search->in_flight(),
+                            s.setup.search->window(),
+                            s.paused,
+                            s.ended};
+      },
+      [self](atom::report) -> caf::result<report_ptr> {
+        auto promise = self->make_response_promise<report_ptr>();
+        if (self->state.report)
+          promise.deliver(self->state.report);
+        else
+          self->state.waiting_for_report.push_back(promise);
+        return promise;
+      },
+      [self](atom::ask) -> caf::result<trial_ptr> {
+        if (!by_caller(self->state)) return caf::make_error(ec::not_by_caller);
+        if (self->state.ended) return caf::make_error(ec::ended);
+        auto promise = self->make_response_promise<trial_ptr>();
+        self->state.asking.push_back(promise);
+        serve_asks(self);
+        return promise;
+      },
+      [self](atom::tell, trial_number number, const outcome_ptr& result) -> caf::result<caf::ok_atom> {
+        auto& s = self->state;
+        const auto at = std::find_if(s.lent.begin(), s.lent.end(), [&](const auto& t) { return t->number == number; });
+        if (at == s.lent.end()) return caf::make_error(ec::unknown_trial);
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        s.telling.emplace_back(*at, promise);
+        self->send(s.recorder, atom::append::value, finished_batch{{{*at, result, false}}});
+        s.lent.erase(at);
+        return promise;
+      },
+      [self](atom::credits, std::uint32_t credits) {
+        self->state.setup.search->set_window(credits);
+        pump(self);
+      },
+      [self](atom::done, const finished_batch& batch) { told(self, batch); },
+      [self](atom::miss, const trial_batch& batch) {
+        auto& s = self->state;
+        s.offered.insert(s.offered.end(), batch.items.begin(), batch.items.end());
+        serve_asks(self);
+      },
+      [self](atom::cancel, const error& why) {
+        self->state.trouble = why;
+        stop(self, search::stop_reason::error);
+      },
+      [self](atom::internal, atom::tick) {
+        self->state.setup.search->tick(now_of(self));
+        if (self->state.setup.search->out_of_time()) stop(self, search::stop_reason::time);
+      },
+  };
+}
+
+} // namespace attune::actors

@@ -1,0 +1,178 @@
+#include "measure/callable_runner.hpp"
+
+#include "core/text.hpp"
+#include "measure/metric.hpp"
+#include "measure/protocol.hpp"
+#include "measure/statistics.hpp"
+#include "measure/trial_process.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace attune::measure {
+
+/// Asks the call in progress to stop at its limit. A call costs no system call here: the thread is woken only when it
+/// sleeps without end or beyond the limit, and goes on looking until a whole sleep has passed without a call.
+class callable_runner::watch {
+public:
+  using clock = std::chrono::steady_clock;
+  enum class ending { returned, limit, cancelled };
+
+  watch() : thread_([this] { look(); }) {}
+  ~watch() {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+      if (stop_) stop_->request_stop();
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  std::stop_token begin(nanoseconds limit) {
+    std::lock_guard lock(mutex_);
+    stop_.emplace();
+    ending_ = ending::returned;
+    ++calls_;
+    auto now = clock::now();
+    deadline_ = limit > nanoseconds{0} && limit < std::chrono::hours(24 * 365) ? now + limit : clock::time_point::max();
+    if (cancelled_) {
+      ending_ = ending::cancelled;
+      stop_->request_stop();
+    }
+    if (deadline_ < wake_) changed_.notify_all();
+    return stop_->get_token();
+  }
+
+  ending end() {
+    std::lock_guard lock(mutex_);
+    // The thread may be late; the limit is not.
+    if (ending_ == ending::returned && clock::now() >= deadline_) ending_ = ending::limit;
+    deadline_ = clock::time_point::max();
+    stop_.reset();
+    return ending_;
+  }
+
+  void open() {
+    std::lock_guard lock(mutex_);
+    cancelled_ = false;
+    in_run_ = true;
+  }
+  void close() {
+    std::lock_guard lock(mutex_);
+    in_run_ = false;
+  }
+  bool cancelled() {
+    std::lock_guard lock(mutex_);
+    return cancelled_;
+  }
+  void cancel() {
+    std::lock_guard lock(mutex_);
+    if (!in_run_) return;
+    cancelled_ = true;
+    if (stop_ && ending_ == ending::returned) {
+      ending_ = ending::cancelled;
+      stop_->request_stop();
+    }
+  }
+
+private:
+  void look() {
+    std::unique_lock lock(mutex_);
+    std::uint64_t seen = 0;
+    while (!over_) {
+      auto now = clock::now();
+      if (stop_ && ending_ == ending::returned && now >= deadline_) {
+        ending_ = ending::limit;
+        deadline_ = clock::time_point::max();
+        stop_->request_stop();
+      }
+      if (deadline_ != clock::time_point::max()) last_limit_ = deadline_;
+      // Between two calls there is no deadline: the last one's is kept for a look, in case calls go on.
+      wake_ = deadline_ != clock::time_point::max() ? deadline_
+              : calls_ != seen && last_limit_ > now ? last_limit_
+                                                    : clock::time_point::max();
+      seen = calls_;
+      if (wake_ == clock::time_point::max())
+        changed_.wait(lock);
+      else
+        changed_.wait_until(lock, wake_);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<std::stop_source> stop_;
+  ending ending_ = ending::returned;
+  clock::time_point deadline_ = clock::time_point::max(), wake_ = clock::time_point::max();
+  clock::time_point last_limit_{};
+  std::uint64_t calls_ = 0;
+  bool cancelled_ = false, in_run_ = false, over_ = false;
+  std::thread thread_;
+};
+
+callable_runner::callable_runner(const time_source& clock) : clock_(clock), watch_(std::make_unique<watch>()) {}
+callable_runner::~callable_runner() = default;
+void callable_runner::cancel() { watch_->cancel(); }
+
+void callable_runner::run(trial_ptr what, artifact_ptr, callback done) {
+  const task& task = *what->of;
+  const run_spec& spec = task.spec.run;
+  const metric_spec& metric = task.metric();
+  run_result out;
+  nanoseconds begun = clock_.monotonic();
+  watch_->open();
+  auto finish = [&](std::variant<measurement, failure> data) {
+    watch_->close();
+    out.data = std::move(data);
+    out.elapsed = clock_.monotonic() - begun;
+    done(std::move(out));
+  };
+  auto fail = [&](failure_kind kind, std::string message) {
+    finish(failure{kind, std::move(message), std::nullopt, std::nullopt});
+  };
+  if (!task.objective) return fail(failure_kind::internal, "the task has no callable");
+
+  protocol samples(spec.warmup, spec.repeats);
+  while (!samples.enough()) {
+    std::variant<std::vector<double>, failure> got;
+    if (watch_->cancelled()) return fail(failure_kind::cancelled, "the run was cancelled");
+    auto token = watch_->begin(spec.timeout);
+    std::optional<std::string> thrown;
+    try {
+      got = task.objective(what->config, token);
+    } catch (const std::exception& e) {
+      thrown = e.what();
+    } catch (...) {
+      thrown = "the callable threw something that is no std::exception";
+    }
+    switch (watch_->end()) {
+    case watch::ending::returned:
+      break;
+    case watch::ending::limit:
+      return fail(failure_kind::run_timeout, "the call reached its limit of " + human_duration(spec.timeout));
+    case watch::ending::cancelled:
+      return fail(failure_kind::cancelled, "the run was cancelled");
+    }
+    if (thrown) return fail(failure_kind::run_error, printable(*thrown));
+    if (auto* failed = std::get_if<failure>(&got)) return finish(std::move(*failed));
+    auto checked = check_samples(std::move(std::get<0>(got)), metric, metric.scale());
+    add_notes(out.notes, checked.notes);
+    const auto* good = checked.samples();
+    if (!good) return fail(failure_kind::bad_metric, std::get<std::string>(checked.data));
+    samples.add(*good);
+  }
+  measurement result;
+  auto clean = summarize(samples.samples());
+  result.value = clean.value;
+  result.spread = clean.spread;
+  result.rejected = clean.rejected;
+  result.samples = samples.samples();
+  finish(std::move(result));
+}
+
+} // namespace attune::measure

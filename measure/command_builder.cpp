@@ -1,0 +1,98 @@
+#include "measure/command_builder.hpp"
+
+#include "measure/scratch.hpp"
+
+#include <unistd.h>
+
+namespace attune::measure {
+
+/// One build. Kept alive by the supervisor's callback, so that it outlives the builder where it must.
+struct command_builder::job : std::enable_shared_from_this<job> {
+  std::shared_ptr<supervisor> processes;
+  const time_source* clock = nullptr;
+  trial_ptr what;
+  callback done;
+  nanoseconds begun{0};
+  std::shared_ptr<artifact> made;
+  std::mutex mutex; ///< guards the two below
+  supervisor::process_id process = 0;
+  bool cancelled = false;
+
+  void finish(std::variant<artifact_ptr, failure> data, const process_result& ended) {
+    build_result out{std::move(data), clock->monotonic() - begun, ended.used, ended.notes};
+    made.reset(); // a failed build's folder is gone before it is told
+    done(std::move(out));
+  }
+
+  void fail(failure_kind kind, std::string message) {
+    finish(failure{kind, std::move(message), std::nullopt, std::nullopt}, {});
+  }
+
+  void start(const command_options& options) {
+    const task_spec& spec = what->of->spec;
+    begun = clock->monotonic();
+    auto folder = processes->scratch().make_folder();
+    if (!folder) return fail(failure_kind::internal, folder.err().text());
+    std::string file = *folder + "/artifact";
+    made = std::make_shared<artifact>(*folder, file);
+    if (runs_in_private_folder(spec))
+      if (auto laid = lay_out_sources(spec, *folder); !laid.ok())
+        return fail(failure_kind::internal, laid.err().text());
+    if (!spec.build || spec.build->run.empty()) return finish(artifact_ptr(made), {});
+    substitution names(spec, what->config, file, *folder);
+    auto request =
+        request_for(spec.build->run, names, spec, spec.build->cwd, *folder, spec.build->timeout, options.limits);
+    if (!request) return fail(failure_kind::invalid_config, request.err().text());
+    std::unique_lock lock(mutex);
+    if (cancelled) {
+      lock.unlock();
+      return fail(failure_kind::cancelled, "the build was cancelled");
+    }
+    process = processes->start(std::move(*request),
+                               [self = shared_from_this()](process_result ended) { self->ended(std::move(ended)); });
+  }
+
+  void ended(process_result result) {
+    const build_spec& spec = *what->of->spec.build;
+    if (auto failed = failure_of(result, failure_kind::build_error, failure_kind::build_timeout, "build", spec.timeout))
+      return finish(std::move(*failed), result);
+    bool there = access(made->path.c_str(), F_OK) == 0;
+    if (!there && names_placeholder(spec.run, "artifact"))
+      return finish(failure{failure_kind::build_error, "the build ended well but left no {artifact}", 0, std::nullopt},
+                    result);
+    if (!there) made->path.clear();
+    finish(artifact_ptr(made), result);
+  }
+};
+
+command_builder::command_builder(std::shared_ptr<supervisor> processes, command_options options)
+    : processes_(std::move(processes)), options_(std::move(options)) {}
+
+command_builder::~command_builder() { cancel(); }
+
+void command_builder::build(trial_ptr what, callback done) {
+  auto work = std::make_shared<job>();
+  work->processes = processes_;
+  work->clock = options_.clock;
+  work->what = std::move(what);
+  work->done = std::move(done);
+  {
+    std::lock_guard lock(mutex_);
+    current_ = work;
+  }
+  work->start(options_);
+}
+
+void command_builder::cancel() {
+  std::shared_ptr<job> work;
+  {
+    std::lock_guard lock(mutex_);
+    work = current_.lock();
+  }
+  if (!work) return;
+  std::lock_guard lock(work->mutex);
+  work->cancelled = true;
+  if (work->process != 0) work->processes->cancel(work->process);
+}
+
+} // namespace attune::measure

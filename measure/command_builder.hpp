@@ -1,0 +1,39 @@
+#pragma once
+
+#include "measure/executor.hpp"
+#include "measure/supervisor.hpp"
+#include "measure/trial_process.hpp"
+
+#include <memory>
+#include <mutex>
+
+namespace attune::measure {
+
+/// How a command_builder or command_runner works.
+struct command_options {
+  process_limits limits;
+  const time_source* clock = &system_time(); ///< for the times that are told; the limits are the supervisor's
+};
+
+/// Builds with the spec's build command: a fresh private folder for each trial, {artifact} in it, the sources laid out
+/// where a command runs there. A build that ends well but leaves no {artifact} that it named is a build_error.
+///
+/// Making the folder and copying the sources is done by build() itself, before it returns. The limit is counted from
+/// the start of the process. Destroying the builder cancels what is in progress; `done` is called even then.
+/// Thread-safety: as `builder`.
+class command_builder final : public builder {
+public:
+  explicit command_builder(std::shared_ptr<supervisor> processes, command_options options = {});
+  ~command_builder() override;
+  void build(trial_ptr what, callback done) override;
+  void cancel() override;
+
+private:
+  struct job;
+  std::shared_ptr<supervisor> processes_;
+  command_options options_;
+  std::mutex mutex_;
+  std::weak_ptr<job> current_;
+};
+
+} // namespace attune::measure

@@ -1,0 +1,251 @@
+#include "measure/command_runner.hpp"
+
+#include "measure/metric.hpp"
+#include "measure/protocol.hpp"
+#include "measure/scratch.hpp"
+#include "measure/statistics.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace attune::measure {
+
+namespace {
+
+/// The end of a file: a number is looked for from its end. The reason where it cannot be read.
+result<std::string> read_end(const std::string& path) {
+  descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!file || fstat(file.get(), &info) != 0)
+    return error{errc::io, "cannot read '" + path + "': " + std::strerror(errno), {}};
+  if (!S_ISREG(info.st_mode)) return error{errc::io, "'" + path + "' is not a file", {}};
+  // Marked before the run by a time that no writer leaves.
+  if (info.st_mtim.tv_sec == 0 && info.st_mtim.tv_nsec == 0)
+    return error{errc::io, "'" + path + "' was not written by this run", {}};
+  constexpr off_t most = 1 << 16;
+  off_t at = info.st_size > most ? info.st_size - most : 0;
+  std::string out(static_cast<std::size_t>(info.st_size - at), '\0');
+  ssize_t n = pread(file.get(), out.data(), out.size(), at);
+  out.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return out;
+}
+
+/// So that what an earlier run wrote is never taken for this one's: the file stays as it is but for its time.
+void mark_as_old(const std::string& path) {
+  timespec times[2] = {{0, UTIME_OMIT}, {0, 0}};
+  utimensat(AT_FDCWD, path.c_str(), times, 0);
+}
+
+} // namespace
+
+/// One trial's run. Kept alive by the supervisor's callbacks, so that it outlives the runner where it must. Every step
+/// but the first is on the supervisor's replying thread, one at a time.
+struct command_runner::job : std::enable_shared_from_this<job> {
+  std::shared_ptr<supervisor> processes;
+  command_options options;
+  trial_ptr what;
+  artifact_ptr built;
+  callback done;
+  std::shared_ptr<const std::vector<metric_reader>> readers;
+
+  std::optional<substitution> names;
+  std::optional<protocol> samples;
+  std::vector<std::string> files;           ///< of the metrics that are read from one; else empty
+  std::vector<warm_up> warm;                ///< of the further metrics
+  std::vector<std::vector<double>> further; ///< their samples
+  std::vector<bool> dropped;                ///< those that were left out
+  bool checked = false;
+  nanoseconds begun{0};
+  run_result out;
+
+  std::mutex mutex; ///< guards the two below
+  supervisor::process_id process = 0;
+  bool cancelled = false;
+
+  const task_spec& spec() const { return what->of->spec; }
+
+  void finish(std::variant<measurement, failure> data) {
+    out.data = std::move(data);
+    out.elapsed = options.clock->monotonic() - begun;
+    built.reset();
+    done(std::move(out));
+  }
+
+  void fail(failure_kind kind, std::string message) {
+    finish(failure{kind, std::move(message), std::nullopt, std::nullopt});
+  }
+
+  void begin() {
+    begun = options.clock->monotonic();
+    if (!built) {
+      auto folder = processes->scratch().make_folder();
+      if (!folder) return fail(failure_kind::internal, folder.err().text());
+      built = std::make_shared<const artifact>(*folder, std::string{});
+      if (runs_in_private_folder(spec()))
+        if (auto laid = lay_out_sources(spec(), *folder); !laid.ok())
+          return fail(failure_kind::internal, laid.err().text());
+    }
+    names.emplace(spec(), what->config, built->path, built->directory);
+    samples.emplace(spec().run.warmup, spec().run.repeats);
+    const auto& metrics = spec().run.metrics;
+    warm.assign(metrics.size(), warm_up(spec().run.warmup));
+    further.resize(metrics.size());
+    dropped.resize(metrics.size());
+    files.resize(metrics.size());
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      if (metrics[i].source != metric_spec::from::file) continue;
+      auto path = names->expand(metrics[i].expression);
+      if (!path) return fail(failure_kind::invalid_config, path.err().text());
+      files[i] = path->starts_with('/') ? *path : folder_of_run() + "/" + *path;
+    }
+    run_once();
+  }
+
+  const std::string& folder_of_run() const {
+    return spec().run.cwd == working_directory::workdir ? built->directory : spec().directory;
+  }
+
+  void start(const command& which, nanoseconds timeout, void (job::*then)(process_result)) {
+    auto request = request_for(which, *names, spec(), spec().run.cwd, built->directory, timeout, options.limits);
+    if (!request) return fail(failure_kind::invalid_config, request.err().text());
+    std::unique_lock lock(mutex);
+    if (cancelled) {
+      lock.unlock();
+      return fail(failure_kind::cancelled, "the run was cancelled");
+    }
+    process = processes->start(std::move(*request), [self = shared_from_this(), then](process_result ended) {
+      ((*self).*then)(std::move(ended));
+    });
+  }
+
+  void run_once() {
+    for (const std::string& file : files)
+      if (!file.empty()) mark_as_old(file);
+    start(spec().run.run, spec().run.timeout, &job::ran);
+  }
+
+  void used(const process_result& ended) {
+    out.used.cpu += ended.used.cpu;
+    out.used.peak_bytes = std::max(out.used.peak_bytes, ended.used.peak_bytes);
+    add_notes(out.notes, ended.notes);
+  }
+
+  void ran(process_result ended) {
+    used(ended);
+    if (auto failed = failure_of(ended, failure_kind::run_error, failure_kind::run_timeout, "run", spec().run.timeout))
+      return finish(std::move(*failed));
+    if (!take_metrics(ended)) return;
+    if (!checked && !spec().run.check.run.empty())
+      return start(spec().run.check.run, spec().run.check.timeout, &job::was_checked);
+    go_on();
+  }
+
+  /// False where the trial has ended with it.
+  bool take_metrics(const process_result& ended) {
+    const auto& metrics = spec().run.metrics;
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      if (dropped[i]) continue;
+      run_output run{&ended.out, ended.wall, {}};
+      extracted taken;
+      bool readable = true;
+      if (!files[i].empty()) {
+        auto content = read_end(files[i]);
+        readable = content.ok();
+        if (readable)
+          run.file = std::move(*content);
+        else
+          taken.data = "the metric '" + metrics[i].name + "' is missing: " + content.err().message;
+      }
+      if (readable) taken = (*readers)[i].extract(run);
+      add_notes(out.notes, taken.notes);
+      if (const auto* good = taken.samples()) {
+        if (i == spec().run.objective) {
+          samples->add(*good);
+        } else {
+          auto kept = warm[i].keep(*good);
+          further[i].insert(further[i].end(), kept.begin(), kept.end());
+        }
+      } else if (i == spec().run.objective) {
+        finish(
+            failure{failure_kind::bad_metric, printable(std::get<std::string>(taken.data)), ended.exit, std::nullopt});
+        return false;
+      } else {
+        dropped[i] = true;
+        add_notes(out.notes, {printable(std::get<std::string>(taken.data)) + ": left out"});
+      }
+    }
+    return true;
+  }
+
+  void was_checked(process_result ended) {
+    used(ended);
+    auto failed =
+        failure_of(ended, failure_kind::wrong_output, failure_kind::wrong_output, "check", spec().run.check.timeout);
+    if (failed) return finish(std::move(*failed));
+    checked = true;
+    go_on();
+  }
+
+  void go_on() {
+    if (!samples->enough()) return run_once();
+    measurement result;
+    auto clean = summarize(samples->samples());
+    result.value = clean.value;
+    result.spread = clean.spread;
+    result.rejected = clean.rejected;
+    result.samples = samples->samples();
+    const auto& metrics = spec().run.metrics;
+    for (std::size_t i = 0; i < metrics.size(); ++i)
+      if (i != spec().run.objective && !dropped[i] && !further[i].empty())
+        result.metrics.emplace_back(metrics[i].name, summarize(further[i]).value);
+    finish(std::move(result));
+  }
+};
+
+command_runner::command_runner(std::shared_ptr<supervisor> processes, command_options options)
+    : processes_(std::move(processes)), options_(std::move(options)) {}
+
+command_runner::~command_runner() { cancel(); }
+
+void command_runner::run(trial_ptr what, artifact_ptr built, callback done) {
+  auto work = std::make_shared<job>();
+  work->processes = processes_;
+  work->options = options_;
+  work->what = std::move(what);
+  work->built = std::move(built);
+  work->done = std::move(done);
+  if (readers_of_ != work->what->of) {
+    auto readers = std::make_shared<std::vector<metric_reader>>();
+    for (const metric_spec& metric : work->what->of->spec.run.metrics) {
+      auto reader = metric_reader::make(metric);
+      if (!reader) return work->fail(failure_kind::internal, reader.err().text());
+      readers->push_back(std::move(*reader));
+    }
+    readers_ = std::move(readers);
+    readers_of_ = work->what->of;
+  }
+  work->readers = readers_;
+  {
+    std::lock_guard lock(mutex_);
+    current_ = work;
+  }
+  work->begin();
+}
+
+void command_runner::cancel() {
+  std::shared_ptr<job> work;
+  {
+    std::lock_guard lock(mutex_);
+    work = current_.lock();
+  }
+  if (!work) return;
+  std::lock_guard lock(work->mutex);
+  work->cancelled = true;
+  if (work->process != 0) work->processes->cancel(work->process);
+}
+
+} // namespace attune::measure

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "measure/command_builder.hpp"
+#include "measure/executor.hpp"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace attune::measure {
+
+class metric_reader;
+
+/// Runs with the spec's run command: warm-up, repeats until the protocol has enough, the check, the metrics.
+///
+/// The rules: the limit holds for each process by itself and begins with it. The check is done once, after the first
+/// run that ended well, before the rest of the repeats: exit status 0 is right, all else (its limit too) is
+/// wrong_output. One repeat that fails, or whose objective is no good number, fails the configuration. A further metric
+/// that is missing or no good number is left out, with a note. A file named as a metric must have been written by the
+/// very run. {workdir} is the artifact's folder, or a fresh one for the trial where there is no build.
+///
+/// Destroying the runner cancels what is in progress; `done` is called even then. Thread-safety: as `runner`.
+class command_runner final : public runner {
+public:
+  explicit command_runner(std::shared_ptr<supervisor> processes, command_options options = {});
+  ~command_runner() override;
+  void run(trial_ptr what, artifact_ptr built, callback done) override;
+  void cancel() override;
+
+private:
+  struct job;
+  std::shared_ptr<supervisor> processes_;
+  command_options options_;
+  std::mutex mutex_;
+  std::weak_ptr<job> current_;
+  task_ptr readers_of_; ///< the task that the readers were made for: patterns are compiled once
+  std::shared_ptr<const std::vector<metric_reader>> readers_;
+};
+
+} // namespace attune::measure

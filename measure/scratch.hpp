@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/error.hpp"
+#include "measure/descriptor.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace attune::measure {
+
+/// Names this process among all that ever ran on this machine: pid namespace, pid, and start in ticks since boot.
+struct process_stamp {
+  std::uint64_t name_space = 0;
+  int pid = 0;
+  std::uint64_t start = 0;
+  /// `4026531836-1234-567890`.
+  std::string text() const;
+  /// The inverse, for a text that begins so; false where it does not.
+  bool read(std::string_view text);
+  /// True where no such process is there any more. One of another pid namespace cannot be judged and is not gone.
+  bool gone() const;
+};
+/// This process's own.
+const process_stamp& own_stamp();
+
+/// The private folders of this process: one root under the temporary folder, mode 0700, named after the process, held
+/// by a lock that the kernel drops with the process. The root is removed with this object.
+/// Thread-safety: any thread.
+class scratch {
+public:
+  /// Makes the root below `temporary` (empty: $TMPDIR, else /tmp) and removes the roots of the same user's dead
+  /// processes. Errors: io.
+  static result<std::unique_ptr<scratch>> open(const std::string& temporary);
+  ~scratch();
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+
+  /// A fresh, empty folder; the caller removes it with remove_tree(). Errors: io, with the reason.
+  result<std::string> make_folder();
+  const std::string& root() const noexcept { return root_; }
+
+private:
+  scratch(std::string root, descriptor lock) : root_(std::move(root)), lock_(std::move(lock)) {}
+  std::string root_;
+  descriptor lock_;
+  std::atomic<std::uint64_t> made_{0};
+};
+
+/// Removes a folder and all below it, also what it must first make writable. Never follows a link. What cannot be
+/// removed stays.
+void remove_tree(const std::string& folder) noexcept;
+
+} // namespace attune::measure

@@ -1,0 +1,104 @@
+#include "measure/statistics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace attune::measure {
+
+namespace {
+
+constexpr double cutoff = 3.5;
+constexpr double normal_mad = 0.6745;   // the MAD of a standard normal
+constexpr double root_half_pi = 1.2533; // sqrt(pi / 2)
+constexpr std::size_t always_kept = 3;
+
+double median_of_sorted(std::span<const double> sorted) {
+  std::size_t n = sorted.size();
+  // Halves before the sum: two large samples must not overflow.
+  return n % 2 == 1 ? sorted[n / 2] : sorted[n / 2 - 1] / 2 + sorted[n / 2] / 2;
+}
+
+std::vector<double> sorted_copy(std::span<const double> samples) {
+  std::vector<double> out(samples.begin(), samples.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// The largest k with P(Binomial(n, 1/2) < k) <= 2.5 %: x(k) and x(n+1-k) enclose the median with at least 95 %.
+/// 0 where there is none.
+std::size_t interval_rank(std::size_t n) {
+  // From here on the normal approximation is right to a rank, rounded to the safe side.
+  if (n > 1000) {
+    double rank = std::floor(static_cast<double>(n) / 2 - 0.98 * std::sqrt(static_cast<double>(n)));
+    return static_cast<std::size_t>(rank);
+  }
+  double term = std::exp2(-static_cast<double>(n)), below = 0; // P(B = 0), P(B < 0)
+  std::size_t k = 0;
+  while (below + term <= 0.025) {
+    below += term;
+    term *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+    ++k;
+  }
+  return k;
+}
+
+} // namespace
+
+double median(std::span<const double> samples) {
+  auto sorted = sorted_copy(samples);
+  return median_of_sorted(sorted);
+}
+
+interval median_interval(std::span<const double> samples) {
+  auto sorted = sorted_copy(samples);
+  std::size_t n = sorted.size();
+  if (n == 1) return {sorted[0], sorted[0]};
+  if (std::size_t k = interval_rank(n); k > 0) return {sorted[k - 1], sorted[n - k]};
+  // Student's t at 0.975 for 1 to 4 degrees of freedom.
+  constexpr std::array t{12.7062, 4.3027, 3.1824, 2.7764};
+  double count = static_cast<double>(n), mean = 0, squares = 0;
+  for (double x : sorted) mean += x / count;
+  for (double x : sorted) squares += (x - mean) * (x - mean);
+  double half = t[n - 2] * root_half_pi * std::sqrt(squares / (count - 1)) / std::sqrt(count);
+  double middle = median_of_sorted(sorted);
+  return {middle - half, middle + half};
+}
+
+cleaned reject_outliers(std::span<const double> samples) {
+  cleaned out;
+  if (samples.size() < always_kept + 1) {
+    out.kept.assign(samples.begin(), samples.end());
+    return out;
+  }
+  double middle = median(samples);
+  std::vector<double> deviations;
+  deviations.reserve(samples.size());
+  for (double x : samples) deviations.push_back(std::abs(x - middle));
+  double mad = median(deviations);
+  double limit = cutoff * mad / normal_mad;
+  if (mad == 0) {
+    double mean = 0;
+    for (double d : deviations) mean += d / static_cast<double>(deviations.size());
+    limit = cutoff * root_half_pi * mean;
+  }
+  // Never fewer than these, whatever the rule says.
+  auto nearest = sorted_copy(deviations);
+  std::size_t least = std::max(always_kept, (samples.size() + 1) / 2);
+  limit = std::max(limit, nearest[least - 1]);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    (deviations[i] <= limit ? out.kept : out.rejected).push_back(samples[i]);
+  return out;
+}
+
+summary summarize(std::span<const double> samples) {
+  auto clean = reject_outliers(samples);
+  summary out;
+  out.value = median(clean.kept);
+  out.rejected = static_cast<std::uint32_t>(clean.rejected.size());
+  double half = median_interval(clean.kept).half_width();
+  out.spread = out.value != 0 ? half / std::abs(out.value) : 0;
+  return out;
+}
+
+} // namespace attune::measure

@@ -1,0 +1,200 @@
+#include "core/text.hpp"
+#include "storage/spec_fields.hpp"
+
+#include <algorithm>
+
+namespace attune::storage {
+
+namespace {
+
+constexpr std::int64_t most_counted = 1'000'000'000;
+
+working_directory read_cwd(const spec_section& section) {
+  const auto* node = section.find("cwd");
+  if (node == nullptr) return working_directory::specdir;
+  const auto text = read_string(*node, section.name("cwd"));
+  if (text == "specdir") return working_directory::specdir;
+  if (text == "workdir") return working_directory::workdir;
+  refuse(*node, section.name("cwd") + " must be specdir or workdir, not '" + text + "'");
+}
+
+metric_spec read_metric(const spec_node& node, const std::string& path) {
+  const spec_section section(node, path, {"name", "unit", "goal", "pattern", "json", "file", "wall"});
+  metric_spec m;
+  if (const auto* name = section.find("name")) {
+    m.name = read_string(*name, section.name("name"));
+    if (trim(m.name).empty()) refuse(*name, section.name("name") + " is empty");
+  }
+  if (const auto* unit = section.find("unit")) {
+    m.unit = read_string(*unit, section.name("unit"));
+    if (m.unit.find_first_of(" \t\r\n") != std::string::npos || m.unit.empty())
+      refuse(*unit, section.name("unit") + " must be one word");
+  }
+  if (const auto* goal_node = section.find("goal")) {
+    const auto text = read_string(*goal_node, section.name("goal"));
+    if (text == "minimize") {
+      m.direction = goal::minimize;
+    } else if (text == "maximize") {
+      m.direction = goal::maximize;
+    } else {
+      refuse(*goal_node, section.name("goal") + " must be minimize or maximize, not '" + text.substr(0, 60) + "'");
+    }
+  }
+  const spec_node::entry* source = nullptr;
+  for (const auto& e : node.entries) {
+    if (e.key != "pattern" && e.key != "json" && e.key != "file" && e.key != "wall") continue;
+    if (source != nullptr)
+      throw spec_fault{path + " has both '" + source->key + "' and '" + e.key + "'; give one of them", e.line,
+                       e.column};
+    source = &e;
+  }
+  if (source == nullptr) return m;
+  if (source->key == "wall") {
+    if (!read_boolean(*source->value, section.name("wall")))
+      refuse(*source->value, section.name("wall") + " must be true, or left out");
+    // Attune's own clock counts seconds: another unit would be a wrong reading of them.
+    if (const auto* unit = section.find("unit"); unit != nullptr && m.unit != "s")
+      refuse(*unit, section.name("unit") + " must be s (or left out) where Attune's own clock measures");
+    m.source = metric_spec::from::wall;
+    return m;
+  }
+  m.expression = read_string(*source->value, section.name(source->key));
+  if (source->key == "json") {
+    m.source = metric_spec::from::json;
+    if (!m.expression.empty() && m.expression.front() != '/')
+      refuse(*source->value, section.name("json") + " must be a JSON pointer, which begins with /");
+    return m;
+  }
+  if (m.expression.empty()) refuse(*source->value, section.name(source->key) + " is empty");
+  m.source = source->key == "pattern" ? metric_spec::from::pattern : metric_spec::from::file;
+  return m;
+}
+
+repeat_spec read_repeats(const spec_node& node) {
+  repeat_spec r;
+  if (node.what == spec_node::kind::scalar) {
+    r.min = r.max = static_cast<std::uint32_t>(read_integer(node, "run.repeats", 1, 1'000'000));
+    return r;
+  }
+  const spec_section section(node, "run.repeats", {"min", "max", "until"});
+  const auto* min = section.find("min");
+  const auto* until = section.find("until");
+  r.max = static_cast<std::uint32_t>(read_integer(section.need("max"), section.name("max"), 1, 1'000'000));
+  r.min = min != nullptr ? static_cast<std::uint32_t>(read_integer(*min, section.name("min"), 1, 1'000'000))
+                         : std::min<std::uint32_t>(3, r.max);
+  if (r.min > r.max)
+    refuse(*min, section.name("min") + " is larger than max: " + std::to_string(r.min) + " > " + std::to_string(r.max));
+  if (until != nullptr) {
+    r.until = read_percentage(*until, section.name("until"));
+  } else if (min != nullptr && r.min != r.max) {
+    refuse(*min, section.name("min") + " has no effect without 'until', which says when to stop early");
+  } else {
+    r.min = r.max;
+  }
+  return r;
+}
+
+check_spec read_check(const spec_node& node) {
+  const spec_section section(node, "run.check", {"command", "timeout"});
+  check_spec c;
+  c.run = read_command(section.need("command"), section.name("command"));
+  if (const auto* timeout = section.find("timeout")) c.timeout = read_duration(*timeout, section.name("timeout"));
+  return c;
+}
+
+/// `auto` is none.
+std::optional<std::uint32_t> read_auto_or_count(const spec_section& section, std::string_view key) {
+  const auto* node = section.find(key);
+  if (node == nullptr || (node->what == spec_node::kind::scalar && node->text == "auto")) return std::nullopt;
+  if (node->what == spec_node::kind::scalar && describe(*node).starts_with("the string"))
+    refuse(*node, section.name(key) + " must be auto or a whole number, not " + describe(*node));
+  return static_cast<std::uint32_t>(read_integer(*node, section.name(key), 1, 4096));
+}
+
+} // namespace
+
+build_spec read_build(const spec_node& node) {
+  const spec_section section(node, "build", {"command", "sources", "timeout", "cwd"});
+  build_spec b;
+  b.run = read_command(section.need("command"), "build.command");
+  if (const auto* sources = section.find("sources")) {
+    b.sources = read_strings(*sources, "build.sources");
+    for (std::size_t i = 0; i < b.sources.size(); ++i)
+      if (std::find(b.sources.begin(), b.sources.begin() + static_cast<std::ptrdiff_t>(i), b.sources[i]) !=
+          b.sources.begin() + static_cast<std::ptrdiff_t>(i))
+        refuse(*sources->items[i], "build.sources names '" + b.sources[i] + "' twice");
+  }
+  if (const auto* timeout = section.find("timeout")) b.timeout = read_duration(*timeout, "build.timeout");
+  b.cwd = read_cwd(section);
+  return b;
+}
+
+run_spec read_run(const spec_node& node, const spec_node* objective) {
+  const spec_section section(node, "run",
+                             {"command", "timeout", "metric", "objective", "warmup", "repeats", "check", "cwd"});
+  run_spec r;
+  r.run = read_command(section.need("command"), "run.command");
+  if (const auto* timeout = section.find("timeout")) r.timeout = read_duration(*timeout, "run.timeout");
+  r.cwd = read_cwd(section);
+  if (const auto* metric = section.find("metric")) {
+    r.metrics.clear();
+    if (metric->what == spec_node::kind::sequence) {
+      if (metric->items.empty()) refuse(*metric, "run.metric is an empty list");
+      for (const auto& item : metric->items) r.metrics.push_back(read_metric(*item, "run.metric"));
+      for (std::size_t i = 0; i < r.metrics.size(); ++i)
+        for (std::size_t k = 0; k < i; ++k)
+          if (r.metrics[k].name == r.metrics[i].name)
+            refuse(*metric->items[i], "two metrics have the name '" + r.metrics[i].name + "'");
+    } else {
+      r.metrics.push_back(read_metric(*metric, "run.metric"));
+    }
+  }
+  if (const auto* inner = section.find("objective")) {
+    if (objective != nullptr) refuse(*inner, "run.objective and objective are both given; give one of them");
+    objective = inner;
+  }
+  if (objective != nullptr) {
+    const auto name = read_string(*objective, "objective");
+    const auto at = std::find_if(r.metrics.begin(), r.metrics.end(), [&](const auto& m) { return m.name == name; });
+    if (at == r.metrics.end()) {
+      std::string known;
+      for (const auto& m : r.metrics) known += (known.empty() ? "" : ", ") + m.name;
+      refuse(*objective, "objective '" + name + "' is none of the metrics (" + known + ")");
+    }
+    r.objective = static_cast<std::size_t>(at - r.metrics.begin());
+  }
+  if (const auto* warmup = section.find("warmup"))
+    r.warmup = static_cast<std::uint32_t>(read_integer(*warmup, "run.warmup", 0, 1'000'000));
+  if (const auto* repeats = section.find("repeats")) r.repeats = read_repeats(*repeats);
+  if (const auto* check = section.find("check")) r.check = read_check(*check);
+  return r;
+}
+
+search_spec read_search(const spec_node& node) {
+  const spec_section section(node, "search", {"strategy", "trials", "time", "fraction", "seed"});
+  search_spec s;
+  if (const auto* strategy = section.find("strategy")) {
+    s.strategy = read_string(*strategy, "search.strategy");
+    if (s.strategy.empty()) refuse(*strategy, "search.strategy is empty");
+  }
+  if (const auto* trials = section.find("trials"))
+    s.trials = static_cast<std::uint64_t>(read_integer(*trials, "search.trials", 1, most_counted * 1000));
+  if (const auto* fraction = section.find("fraction")) {
+    if (s.trials) refuse(*fraction, "search.fraction and search.trials exclude each other");
+    s.fraction = read_fraction(*fraction, "search.fraction");
+  }
+  if (const auto* time = section.find("time")) s.time = read_duration(*time, "search.time");
+  if (const auto* seed = section.find("seed")) s.seed = read_unsigned(*seed, "search.seed");
+  return s;
+}
+
+measure_spec read_measure(const spec_node& node) {
+  const spec_section section(node, "measure", {"slots", "builders", "tolerance"});
+  measure_spec m;
+  m.slots = read_auto_or_count(section, "slots");
+  m.builders = read_auto_or_count(section, "builders");
+  if (const auto* tolerance = section.find("tolerance")) m.tolerance = read_percentage(*tolerance, "measure.tolerance");
+  return m;
+}
+
+} // namespace attune::storage

@@ -1,0 +1,544 @@
+// Each interaction of the actors, by its messages, also the bad ones.
+#include "tests/actors/graph.hpp"
+
+#include <caf/event_based_actor.hpp>
+
+#include <set>
+
+using namespace attune;
+using namespace attune::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+scheduler_options with(std::uint32_t slots, std::uint32_t builders, std::uint32_t in_flight = 0) {
+  scheduler_options o;
+  o.dispatcher.admission = {slots, builders};
+  o.in_flight = in_flight;
+  return o;
+}
+
+/// A runner that answers at once with a function of x.
+auto by_itself(std::function<double(double)> f) {
+  return [f](const run_order& o) { return measured(f(x_of(*o.what))); };
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(life_of_a_trial)
+
+BOOST_AUTO_TEST_CASE(every_configuration_is_run_once_recorded_and_told) {
+  graph g;
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return 10 - x; });
+  const auto report = g.report(g.begin({}));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.proposed == 8u);
+  BOOST_TEST(report->counts.measured == 8u);
+  BOOST_TEST(report->counts.cached == 0u);
+  BOOST_CHECK(report->reason == search::stop_reason::exhausted);
+  BOOST_TEST(report->best->result->measured()->value == 3.0);
+  BOOST_TEST(report->best->config.text() == "x=7");
+  BOOST_TEST(g.records.size() == 8u);
+  BOOST_TEST(g.steps.size() == 8u);
+  BOOST_TEST(slot->orders == 8);
+}
+
+BOOST_AUTO_TEST_CASE(a_build_comes_before_the_run_and_its_failure_needs_no_run) {
+  graph g(with(1, 1));
+  auto slot = g.add_runner();
+  auto maker = g.add_builder();
+  slot->answer = by_itself([](double x) { return x + 1; });
+  maker->answer = [](const build_order& o) {
+    return x_of(*o.what) < 2 ? build_failed(failure_kind::build_error) : built();
+  };
+  graph::task_options o;
+  o.build = true;
+  const auto report = g.report(g.begin(o));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(maker->orders == 8);
+  BOOST_TEST(slot->orders == 6);
+  BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::build_error)] == 2u);
+  BOOST_TEST(report->best->config.text() == "x=2");
+  BOOST_TEST(g.records.size() == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_told_before_it_is_durable) {
+  graph g(with(1, 1, 1));
+  auto slot = g.add_runner();
+  g.store_error = error{errc::store_unusable, "disk full", {}};
+  auto t = g.begin({});
+  g.answer(slot, measured(1));
+  BOOST_TEST(g.writes >= 1);
+  BOOST_TEST(g.status_of(t).counts.proposed == 0u);
+  BOOST_TEST(slot->hand.empty()); // its credit has not come back either
+  g.pass(5s);
+  BOOST_TEST(g.status_of(t).counts.proposed == 0u);
+  g.store_error.reset();
+  g.pass(2s);
+  BOOST_TEST(g.status_of(t).counts.proposed == 1u);
+  BOOST_TEST(slot->hand.size() == 1u);
+  BOOST_TEST(g.records.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_store_that_stays_broken_ends_the_session_with_its_error) {
+  recorder_options recording;
+  recording.give_up_after = 30s;
+  graph g(with(1, 1), recording);
+  g.add_runner()->answer = by_itself([](double) { return 1; });
+  g.store_error = error{errc::store_unusable, "disk full", {}};
+  auto t = g.begin({});
+  g.pass(29s);
+  BOOST_TEST(!g.report(t));
+  g.pass(5s);
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_CHECK(report->reason == search::stop_reason::error);
+  BOOST_REQUIRE(report->trouble);
+  BOOST_TEST(report->trouble->message == "disk full");
+  BOOST_TEST(!report->best);
+}
+
+BOOST_AUTO_TEST_CASE(results_that_arrive_while_the_disk_is_busy_share_the_next_write) {
+  graph g(with(4, 1, 4));
+  std::vector<std::shared_ptr<run_bench>> slots;
+  for (int i = 0; i < 4; ++i) slots.push_back(g.add_runner("slot" + std::to_string(i)));
+  g.begin({});
+  for (auto& s : slots) {
+    BOOST_REQUIRE(s->hand.size() == 1u);
+    auto p = std::move(s->hand.front());
+    s->hand.pop_front();
+    p.promise.deliver(measured(1)); // not drained: all four answers wait together
+  }
+  const int before = g.writes;
+  g.drain();
+  BOOST_TEST(g.records.size() == 4u);
+  BOOST_TEST(g.writes - before <= 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(the_cache)
+
+BOOST_AUTO_TEST_CASE(a_second_session_is_answered_from_memory) {
+  graph g;
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  g.report(g.begin({}));
+  graph::task_options wider;
+  wider.size = 10;
+  const auto report = g.report(g.begin(wider));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.cached == 8u);
+  BOOST_TEST(report->counts.measured == 2u);
+  BOOST_TEST(slot->orders == 10);
+}
+
+BOOST_AUTO_TEST_CASE(two_sessions_that_want_the_same_fly_once) {
+  graph g(with(1, 1, 2));
+  auto slot = g.add_runner();
+  auto a = g.begin({}), b = g.begin({});
+  for (int i = 0; i < 8; ++i) g.answer(slot, measured(i + 1));
+  const auto ra = g.report(a), rb = g.report(b);
+  BOOST_REQUIRE(ra);
+  BOOST_REQUIRE(rb);
+  BOOST_TEST(slot->orders == 8);
+  BOOST_TEST(ra->counts.measured + rb->counts.measured == 8u);
+  BOOST_TEST(ra->counts.cached + rb->counts.cached == 8u);
+  BOOST_TEST(g.records.size() == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_for_a_flight_that_is_called_back_flies_instead) {
+  graph g(with(1, 1, 2));
+  auto slot = g.add_runner();
+  graph::task_options one;
+  one.trials = 1;
+  auto a = g.begin(one), b = g.begin(one);
+  BOOST_TEST(slot->orders == 1);
+  caf::anon_send(a, atom::cancel::value);
+  g.drain();
+  BOOST_TEST(slot->cancels == 1);
+  g.answer(slot, run_failed(failure_kind::cancelled));
+  BOOST_TEST(slot->orders == 2);
+  g.answer(slot, measured(7));
+  const auto report = g.report(b);
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.measured == 1u);
+  BOOST_CHECK(g.report(a)->reason == search::stop_reason::interrupted);
+}
+
+BOOST_AUTO_TEST_CASE(a_candidates_failure_is_remembered_and_the_machines_is_not) {
+  graph g;
+  auto slot = g.add_runner();
+  slot->answer = [](const run_order& o) {
+    return run_failed(x_of(*o.what) < 4 ? failure_kind::run_error : failure_kind::internal);
+  };
+  g.report(g.begin({}));
+  BOOST_TEST(slot->orders == 8);
+  slot->answer = by_itself([](double x) { return x; });
+  const auto report = g.report(g.begin({}));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(slot->orders == 12);
+  BOOST_TEST(report->counts.measured == 4u);
+  BOOST_TEST(report->counts.cached == 4u);
+  BOOST_TEST(report->best->config.text() == "x=4");
+}
+
+BOOST_AUTO_TEST_CASE(a_fresh_session_asks_nobody) {
+  graph g;
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  g.report(g.begin({}));
+  graph::task_options fresh;
+  fresh.fresh = true;
+  const auto report = g.report(g.begin(fresh));
+  BOOST_TEST(slot->orders == 16);
+  BOOST_TEST(report->counts.measured == 8u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(the_scheduler)
+
+BOOST_AUTO_TEST_CASE(no_more_is_in_flight_than_there_are_credits) {
+  graph g(with(1, 1, 3));
+  auto slot = g.add_runner();
+  auto t = g.begin({});
+  for (int i = 0; i < 8; ++i) {
+    BOOST_TEST(g.status_of(t).in_flight <= 3u);
+    BOOST_TEST(slot->hand.size() == 1u); // and one at a time is timed
+    g.answer(slot, measured(1));
+  }
+  BOOST_TEST(g.report(t)->counts.measured == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(no_build_goes_on_beside_a_timed_run) {
+  graph g(with(1, 2));
+  auto slot = g.add_runner();
+  auto b0 = g.add_builder("b0"), b1 = g.add_builder("b1");
+  graph::task_options o;
+  o.build = true;
+  auto t = g.begin(o);
+  int steps = 0;
+  while (!g.report(t) && ++steps < 100) {
+    BOOST_TEST((slot->hand.empty() || (b0->hand.empty() && b1->hand.empty())));
+    if (!slot->hand.empty())
+      g.answer(slot, measured(1));
+    else if (!b0->hand.empty())
+      g.answer(b0, built());
+    else
+      g.answer(b1, built());
+  }
+  BOOST_TEST(b1->orders > 0);
+  BOOST_TEST(g.report(t)->counts.measured == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(a_builder_that_dies_costs_one_more_try_elsewhere) {
+  graph g(with(1, 2, 1));
+  auto slot = g.add_runner();
+  auto b0 = g.add_builder("b0"), b1 = g.add_builder("b1");
+  graph::task_options o;
+  o.build = true;
+  o.trials = 1;
+  auto t = g.begin(o);
+  BOOST_TEST(b0->orders == 1);
+  g.kill_builder(0);
+  BOOST_TEST(b1->orders == 1);
+  g.answer(b1, built());
+  g.answer(slot, measured(5));
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.measured == 1u);
+  BOOST_TEST(report->best->result->notes.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_runner_lost_with_a_trial_in_hand_and_a_candidate_that_loses_two) {
+  graph g(with(1, 1, 1));
+  auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1"), s2 = g.add_runner("s2");
+  graph::task_options o;
+  o.trials = 2;
+  auto t = g.begin(o);
+  BOOST_TEST(s0->orders == 1);
+  g.kill_runner(0);
+  BOOST_TEST(s1->orders == 1);
+  g.kill_runner(1);
+  BOOST_TEST(s2->orders == 1); // the next candidate: the first is not tried a third time
+  g.answer(s2, measured(5));
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::device_lost)] == 1u);
+  BOOST_TEST(report->counts.measured == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_beyond_its_limit_is_stopped_and_its_answer_counts_as_the_timeout) {
+  graph g(with(1, 1, 1));
+  auto slot = g.add_runner();
+  auto t = g.begin({});
+  g.pass(14s); // the limit of 10 s, and the margin in which the process supervisor strikes first
+  BOOST_TEST(slot->cancels == 0);
+  g.pass(2s);
+  BOOST_TEST(slot->cancels == 1);
+  g.answer(slot, measured(0.001)); // a moment too late
+  BOOST_TEST(slot->orders == 2);
+  const auto s = g.status_of(t);
+  BOOST_TEST(s.counts.failed[static_cast<std::size_t>(failure_kind::run_timeout)] == 1u);
+  BOOST_TEST(!s.best);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_after_the_trial_was_given_up_only_frees_the_place) {
+  graph g(with(1, 1, 1));
+  auto slot = g.add_runner();
+  graph::task_options o;
+  o.trials = 1;
+  auto t = g.begin(o);
+  g.pass(30s);
+  BOOST_TEST(slot->cancels == 1);
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::run_timeout)] == 1u);
+  BOOST_TEST(g.records.size() == 1u);
+  graph::task_options other;
+  other.name = "other";
+  other.trials = 1;
+  auto next = g.begin(other);
+  BOOST_TEST(slot->orders == 1); // still out of service
+  g.answer(slot, measured(0.001));
+  BOOST_TEST(g.records.size() == 1u);
+  BOOST_TEST(slot->orders == 2);
+  g.answer(slot, measured(3));
+  BOOST_TEST(g.report(next)->best->result->measured()->value == 3.0);
+}
+
+BOOST_AUTO_TEST_CASE(a_fleet_with_no_device_ends_by_itself_and_says_why) {
+  graph g;
+  auto t = g.begin({});
+  BOOST_TEST(!g.report(t));
+  for (int i = 0; i < 30 && !g.report(t); ++i) g.pass(31s, 1s);
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_REQUIRE(report->first_failure);
+  BOOST_TEST(report->first_failure->message.find("no device") != std::string::npos);
+  BOOST_TEST(!report->best);
+}
+
+BOOST_AUTO_TEST_CASE(credits_are_shared_and_come_back_when_a_session_ends) {
+  graph g(with(1, 1, 6));
+  auto slot = g.add_runner();
+  auto a = g.begin({});
+  BOOST_TEST(g.status_of(a).window == 6u);
+  graph::task_options other;
+  other.name = "other";
+  other.trials = 2;
+  auto b = g.begin(other);
+  BOOST_TEST(g.status_of(a).window == 3u);
+  BOOST_TEST(g.status_of(b).window == 3u);
+  while (!g.report(b)) g.answer(slot, measured(1));
+  BOOST_TEST(g.status_of(a).window == 6u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(ends)
+
+BOOST_AUTO_TEST_CASE(cancel_at_every_step_leaves_nothing_behind) {
+  // The message after which the cancel comes goes through the whole life of the session.
+  for (std::size_t after = 0; after < 160; ++after) {
+    graph g(with(1, 1, 3));
+    auto slot = g.add_runner();
+    auto maker = g.add_builder();
+    slot->answer = by_itself([](double x) { return x + 1; });
+    maker->answer = [](const build_order&) { return built(); };
+    graph::task_options o;
+    o.build = true;
+    auto t = g.add_tuner(o);
+    caf::anon_send(t, atom::begin::value);
+    g.drain(after);
+    caf::anon_send(t, atom::cancel::value);
+    g.drain();
+    const auto report = g.report(t);
+    BOOST_REQUIRE_MESSAGE(report, "no report when cancelled after " << after << " messages");
+    BOOST_TEST(report->counts.proposed == g.records.size());
+    BOOST_TEST(report->counts.proposed == g.steps.size());
+    const auto s = *g.ask<scheduler_status>(g.scheduler, atom::status::value);
+    BOOST_TEST(s.in_hand == 0u);
+    BOOST_TEST(s.clients == 0u);
+    BOOST_TEST((*g.ask<cache_statistics>(g.cache, atom::statistic::value)).flights == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(cancel_during_a_run_waits_until_the_slot_is_free) {
+  graph g(with(1, 1, 2));
+  auto slot = g.add_runner();
+  auto t = g.begin({});
+  g.answer(slot, measured(4));
+  caf::anon_send(t, atom::cancel::value);
+  g.drain();
+  BOOST_TEST(slot->cancels == 1);
+  BOOST_TEST(!g.report(t));
+  g.answer(slot, run_failed(failure_kind::cancelled));
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_CHECK(report->reason == search::stop_reason::interrupted);
+  BOOST_TEST(report->counts.proposed == 1u);
+  BOOST_TEST(report->best->result->measured()->value == 4.0);
+  BOOST_TEST(g.records.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(time_ends_a_search_by_the_virtual_clock) {
+  graph g(with(1, 1, 1));
+  auto slot = g.add_runner();
+  graph::task_options o;
+  o.time = 5s;
+  auto t = g.begin(o);
+  g.answer(slot, measured(1));
+  g.pass(4s);
+  BOOST_TEST(!g.report(t));
+  g.pass(2s);
+  BOOST_TEST(slot->cancels == 1);
+  g.answer(slot, run_failed(failure_kind::cancelled));
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_CHECK(report->reason == search::stop_reason::time);
+  BOOST_TEST(report->counts.measured == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(all_that_fails_ends_as_no_valid_and_has_no_best) {
+  graph g;
+  g.add_runner()->answer = [](const run_order&) { return run_failed(failure_kind::run_error, "boom"); };
+  const auto report = g.report(g.begin({}));
+  BOOST_REQUIRE(report);
+  BOOST_CHECK(report->reason == search::stop_reason::no_valid);
+  BOOST_TEST(!report->best);
+  BOOST_TEST(report->first_failure->message == "boom");
+  BOOST_TEST(report->counts.failures() == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(a_machine_on_which_everything_fails_does_not_eat_a_large_space) {
+  graph g;
+  g.add_runner()->answer = [](const run_order&) { return run_failed(failure_kind::internal, "no memory"); };
+  graph::task_options o;
+  o.size = 1000;
+  const auto report = g.report(g.begin(o));
+  BOOST_REQUIRE(report);
+  BOOST_CHECK(report->reason == search::stop_reason::error);
+  BOOST_TEST(report->counts.proposed < 40u);
+}
+
+BOOST_AUTO_TEST_CASE(the_greatest_is_best_where_the_goal_is_to_maximize) {
+  graph g;
+  g.add_runner()->answer = by_itself([](double x) { return x; });
+  graph::task_options o;
+  o.direction = goal::maximize;
+  BOOST_TEST(g.report(g.begin(o))->best->config.text() == "x=7");
+}
+
+BOOST_AUTO_TEST_CASE(pause_holds_proposals_and_resume_lets_them_go) {
+  graph g(with(1, 1, 1));
+  auto slot = g.add_runner();
+  auto t = g.begin({});
+  BOOST_TEST(g.ask<caf::ok_atom>(t, atom::pause::value).has_value());
+  g.answer(slot, measured(1));
+  BOOST_TEST(slot->hand.empty());
+  BOOST_TEST(g.ask<caf::ok_atom>(t, atom::resume::value).has_value());
+  BOOST_TEST(slot->hand.size() == 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(callers_that_measure)
+
+BOOST_AUTO_TEST_CASE(ask_and_tell_go_through_cache_and_store) {
+  graph g(with(1, 1, 2));
+  graph::task_options o;
+  o.by_caller = true;
+  o.size = 3;
+  auto t = g.begin(o);
+  for (int i = 0; i < 3; ++i) {
+    const auto trial = g.ask<trial_ptr>(t, atom::ask::value);
+    BOOST_REQUIRE(trial.has_value());
+    outcome result;
+    result.data = measurement{x_of(**trial) + 1, 0, {x_of(**trial) + 1}, 0, {}};
+    BOOST_TEST(g.ask<caf::ok_atom>(t, atom::tell::value, (*trial)->number,
+                                   outcome_ptr(std::make_shared<const outcome>(result)))
+                   .has_value());
+    BOOST_TEST(g.records.size() == static_cast<std::size_t>(i) + 1);
+  }
+  BOOST_TEST(!g.ask<trial_ptr>(t, atom::ask::value).has_value());
+  BOOST_TEST(g.report(t)->best->config.text() == "x=0");
+  // What a caller measured is known to everybody.
+  graph::task_options again = o;
+  again.by_caller = false;
+  BOOST_TEST(g.report(g.begin(again))->counts.cached == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(a_result_for_a_trial_that_is_not_lent_is_refused) {
+  graph g;
+  graph::task_options o;
+  o.by_caller = true;
+  auto t = g.begin(o);
+  outcome result;
+  result.data = measurement{1, 0, {1}, 0, {}};
+  BOOST_TEST(
+      !g.ask<caf::ok_atom>(t, atom::tell::value, trial_number{99}, outcome_ptr(std::make_shared<const outcome>(result)))
+           .has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(order)
+
+BOOST_AUTO_TEST_CASE(the_same_seed_and_results_in_the_same_order_give_the_same_trials) {
+  std::vector<std::string> first;
+  for (int round = 0; round < 2; ++round) {
+    graph g(with(2, 1, 4));
+    auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1");
+    std::vector<std::string> seen;
+    const auto f = [&seen](const run_order& o) {
+      seen.push_back(o.what->config.text());
+      return measured(std::abs(x_of(*o.what) - 31));
+    };
+    s0->answer = s1->answer = f;
+    graph::task_options o;
+    o.size = 200;
+    o.trials = 60;
+    o.strategy = "annealing";
+    o.seed = 7;
+    BOOST_REQUIRE(g.report(g.begin(o)));
+    if (round == 0)
+      first = seen;
+    else
+      BOOST_TEST(first == seen, boost::test_tools::per_element());
+  }
+  BOOST_TEST(first.size() == 60u);
+  BOOST_TEST(std::set<std::string>(first.begin(), first.end()).size() == 60u);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_watches_sees_each_step_of_a_trial_once_and_in_order) {
+  graph g(with(1, 1, 1));
+  g.add_runner()->answer = by_itself([](double) { return 1; });
+  std::vector<event_kind> seen;
+  auto w = g.system.spawn([&seen](watcher_actor::pointer) -> watcher_actor::behavior_type {
+    return {[&seen](atom::note, const event_batch& b) {
+      for (const auto& e : b.items) seen.push_back(e.kind);
+    }};
+  });
+  BOOST_REQUIRE(g.ask<caf::ok_atom>(g.watch.to, atom::subscribe::value, w).has_value());
+  graph::task_options o;
+  o.trials = 1;
+  g.begin(o);
+  const std::vector<event_kind> wanted{event_kind::session_started,
+                                       event_kind::proposed,
+                                       event_kind::queued,
+                                       event_kind::run_started,
+                                       event_kind::ran,
+                                       event_kind::recorded,
+                                       event_kind::told,
+                                       event_kind::session_ended};
+  BOOST_TEST((seen == wanted));
+  const auto s = g.ask<monitor_snapshot>(g.watch.to, atom::snapshot::value);
+  BOOST_TEST(s->recent.size() == wanted.size());
+  caf::anon_send_exit(w, caf::exit_reason::kill);
+  g.drain();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

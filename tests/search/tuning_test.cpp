@@ -1,0 +1,225 @@
+#include "search/tuning.hpp"
+#include "tests/search/spaces.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+using namespace attune;
+using namespace attune::search;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// One parameter x in 0 … size-1, in memory.
+struct setting {
+  explicit setting(int size, goal direction = goal::minimize) {
+    task_spec spec;
+    spec.name = "tuning";
+    spec.run.run.shell = "run {x}";
+    spec.run.metrics[0].direction = direction;
+    of = *make_task(spec, target{{{"device", "test"}}});
+    over = grid_space({static_cast<std::uint32_t>(size)});
+  }
+  tuning make(std::string_view strategy, tuning_limits limits = {}, std::uint64_t seed = 1) const {
+    strategy_options how;
+    how.seed = seed;
+    how.budget = limits.trials;
+    return tuning(of, over, std::move(*make_strategy(strategy, over, how)), limits, 1);
+  }
+  task_ptr of;
+  space_ptr over;
+};
+
+outcome_ptr good(double v) {
+  outcome o;
+  o.data = measurement{v, 0, {v}, 0, {}};
+  return std::make_shared<const outcome>(o);
+}
+
+outcome_ptr bad(failure_kind kind) {
+  outcome o;
+  o.data = failure{kind, to_string(kind), {}, {}};
+  return std::make_shared<const outcome>(o);
+}
+
+double cost_of(const trial& t) { return std::fabs(t.config[0].to_double() - 17.3) + 1; }
+
+/// Runs to the end with `window` in flight, answering the oldest first; returns what was proposed.
+std::vector<std::string> run(tuning& t, std::uint32_t window, std::vector<told_step>* steps = nullptr,
+                             std::vector<trial_ptr>* trials = nullptr, std::size_t at_most = 1u << 20) {
+  std::vector<std::string> proposed;
+  std::deque<trial_ptr> flying;
+  t.set_window(window);
+  for (std::size_t n = 0;;) {
+    while (auto next = t.propose(0ns)) {
+      proposed.push_back(next->config.text());
+      flying.push_back(next);
+    }
+    if (flying.empty() || n++ == at_most) return proposed;
+    const auto step = t.tell(*flying.front(), good(cost_of(*flying.front())), false, 0ns);
+    if (steps != nullptr) steps->push_back(*step);
+    if (trials != nullptr) trials->push_back(flying.front());
+    flying.pop_front();
+  }
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(tuning_of_one_task)
+
+BOOST_AUTO_TEST_CASE(the_budget_is_spent_to_the_last_trial_and_not_beyond) {
+  const setting s(100);
+  auto t = s.make("random", {.trials = 37, .time = {}, .faults_in_a_row = 16});
+  t.begin(0ns);
+  BOOST_TEST(run(t, 5).size() == 37u);
+  BOOST_CHECK(t.reason() == stop_reason::trials);
+  BOOST_TEST(t.counts().measured == 37u);
+}
+
+BOOST_AUTO_TEST_CASE(a_budget_beyond_the_space_ends_normally_with_every_configuration) {
+  const setting s(30);
+  auto t = s.make("annealing", {.trials = 10000, .time = {}, .faults_in_a_row = 16});
+  t.begin(0ns);
+  BOOST_TEST(run(t, 4).size() == 30u);
+  BOOST_CHECK(t.reason() == stop_reason::exhausted);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_ordered_is_never_the_best_in_any_order) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  for (const auto direction : {goal::minimize, goal::maximize})
+    for (const bool reversed : {false, true}) {
+      const setting s(5, direction);
+      auto t = s.make("grid");
+      t.begin(0ns);
+      t.set_window(1);
+      std::vector<double> values{nan, 1.0, direction == goal::minimize ? -inf : inf, 0.003, 0.5};
+      if (reversed) std::reverse(values.begin(), values.end());
+      for (const double v : values) t.tell(*t.propose(0ns), good(v), false, 0ns);
+      BOOST_TEST(t.best()->result->measured()->value == (direction == goal::minimize ? 0.003 : 1.0));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_second_answer_for_a_trial_counts_for_nothing) {
+  const setting s(5);
+  auto t = s.make("grid");
+  t.begin(0ns);
+  t.set_window(1);
+  const auto first = t.propose(0ns);
+  BOOST_TEST(t.tell(*first, good(1), false, 0ns).has_value());
+  BOOST_TEST(!t.tell(*first, good(0.5), false, 0ns).has_value());
+  BOOST_TEST(t.counts().proposed == 1u);
+  BOOST_TEST(t.best()->result->measured()->value == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_trial_counts_as_never_proposed) {
+  const setting s(1);
+  auto t = s.make("grid");
+  t.begin(0ns);
+  t.set_window(1);
+  BOOST_TEST(!t.tell(*t.propose(0ns), bad(failure_kind::cancelled), false, 0ns).has_value());
+  BOOST_TEST(t.counts().proposed == 0u);
+  BOOST_TEST(t.propose(0ns) != nullptr); // offered again
+}
+
+BOOST_AUTO_TEST_CASE(faults_of_the_machine_in_a_row_end_it_and_a_measurement_between_them_does_not) {
+  const setting s(100);
+  auto t = s.make("grid", {.trials = {}, .time = {}, .faults_in_a_row = 3});
+  t.begin(0ns);
+  t.set_window(1);
+  for (int i = 0; i < 2; ++i) t.tell(*t.propose(0ns), bad(failure_kind::internal), false, 0ns);
+  t.tell(*t.propose(0ns), bad(failure_kind::run_error), false, 0ns);
+  for (int i = 0; i < 2; ++i) t.tell(*t.propose(0ns), bad(failure_kind::internal), false, 0ns);
+  BOOST_TEST(!t.stopping());
+  t.tell(*t.propose(0ns), bad(failure_kind::internal), false, 0ns);
+  BOOST_CHECK(t.reason() == stop_reason::error);
+}
+
+BOOST_AUTO_TEST_CASE(time_is_counted_from_begin) {
+  const setting s(100);
+  auto t = s.make("grid", {.trials = {}, .time = 5s, .faults_in_a_row = 16});
+  t.begin(100s);
+  t.set_window(1);
+  BOOST_TEST(t.propose(104s) != nullptr);
+  t.set_window(2);
+  BOOST_TEST(t.propose(105s) == nullptr);
+  BOOST_TEST(t.out_of_time());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(resuming)
+
+/// Stopped after any number of results, the session goes on exactly as if it had never stopped.
+BOOST_AUTO_TEST_CASE(a_session_played_back_goes_on_as_if_it_had_never_stopped) {
+  const setting s(60);
+  for (const std::string_view strategy : {"grid", "random", "annealing", "genetic"})
+    for (const std::uint32_t window : {1u, 4u}) {
+      const tuning_limits limits{.trials = 40, .time = {}, .faults_in_a_row = 16};
+      auto whole = s.make(strategy, limits, 3);
+      whole.begin(0ns);
+      const auto all = run(whole, window);
+      for (const std::size_t cut : {0u, 1u, 7u, 23u, 39u}) {
+        std::vector<told_step> steps;
+        std::vector<trial_ptr> trials;
+        auto first = s.make(strategy, limits, 3);
+        first.begin(0ns);
+        run(first, window, &steps, &trials, cut);
+        auto second = s.make(strategy, limits, 3);
+        for (std::size_t i = 0; i < steps.size(); ++i)
+          second.replay(steps[i], trials[i]->config, trials[i]->key, good(cost_of(*trials[i])));
+        BOOST_TEST(second.counts().cached == cut);
+        second.begin(0ns);
+        const auto rest = run(second, window);
+        BOOST_TEST_CONTEXT(strategy << " window " << window << " cut " << cut) {
+          BOOST_TEST(rest == std::vector<std::string>(all.begin() + static_cast<std::ptrdiff_t>(cut), all.end()),
+                     boost::test_tools::per_element());
+          BOOST_TEST(second.best()->config.text() == whole.best()->config.text());
+          BOOST_TEST(second.counts().proposed == 40u);
+        }
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_past_that_the_strategy_would_not_propose_is_taken_as_experience) {
+  const setting s(20);
+  const tuning_limits limits{.trials = 20, .time = {}, .faults_in_a_row = 16};
+  std::vector<told_step> steps;
+  std::vector<trial_ptr> trials;
+  auto first = s.make("random", limits, 1);
+  first.begin(0ns);
+  run(first, 1, &steps, &trials, 8);
+  auto second = s.make("random", limits, 2); // another sequence altogether
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    second.replay(steps[i], trials[i]->config, trials[i]->key, good(cost_of(*trials[i])));
+  second.begin(0ns);
+  auto rest = run(second, 1);
+  BOOST_TEST(rest.size() == 12u);
+  for (const auto& t : trials) rest.push_back(t->config.text());
+  std::sort(rest.begin(), rest.end());
+  BOOST_TEST((std::unique(rest.begin(), rest.end()) == rest.end())); // nothing twice, nothing missing
+}
+
+BOOST_AUTO_TEST_CASE(a_finished_session_ends_at_once_and_a_larger_budget_goes_on) {
+  const setting s(50);
+  std::vector<told_step> steps;
+  std::vector<trial_ptr> trials;
+  auto first = s.make("random", {.trials = 10, .time = {}, .faults_in_a_row = 16});
+  first.begin(0ns);
+  run(first, 2, &steps, &trials);
+  for (const std::uint64_t budget : {10u, 15u}) {
+    auto again = s.make("random", {.trials = budget, .time = {}, .faults_in_a_row = 16});
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      again.replay(steps[i], trials[i]->config, trials[i]->key, good(cost_of(*trials[i])));
+    again.begin(0ns);
+    BOOST_TEST(run(again, 2).size() == budget - 10);
+    BOOST_CHECK(again.reason() == stop_reason::trials);
+    BOOST_TEST(again.counts().cached == 10u);
+    BOOST_TEST(again.counts().measured == budget - 10);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
