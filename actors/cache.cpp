@@ -27,8 +27,17 @@ void emit_trial(self_pointer self, event_kind kind, const trial_ptr& t, const ou
 }
 
 void write_behind(self_pointer self, std::size_t at_least) {
-  auto& r = self->state.recency;
-  if (r.used.size() + r.evicted.size() < at_least || (r.used.empty() && r.evicted.empty())) return;
+  auto& s = self->state;
+  auto& r = s.recency;
+  const auto now = s.known->statistics();
+  const std::uint64_t lookups = now.hits + now.misses - s.told.hits - s.told.misses;
+  if (r.used.size() + r.evicted.size() + lookups < at_least) return;
+  r.counted = now;
+  r.counted.hits -= s.told.hits;
+  r.counted.misses -= s.told.misses;
+  r.counted.evicted -= s.told.evicted;
+  for (std::size_t i = 0; i < r.counted.causes.size(); ++i) r.counted.causes[i] -= s.told.causes[i];
+  s.told = now;
   self->send(self->state.recorder, atom::recency::value, std::exchange(r, {}));
 }
 

@@ -33,6 +33,7 @@ struct cache_state {
   std::unordered_map<key128, flight> flights;
   std::uint64_t joined = 0;
   recency_batch recency;
+  storage::cache_figures told; ///< what the recorder knows of the counters
   static inline const char* name = "cache";
 };
 

@@ -19,16 +19,12 @@
 #include <caf/send.hpp>
 
 #include <atomic>
-#include <cmath>
 #include <mutex>
 #include <thread>
 
 namespace attune::actors {
 
 namespace {
-
-/// Where no budget is given: enough for a first look, never for ever.
-constexpr std::uint64_t default_trials = 1000;
 
 /// How long the engine's own questions to its actors may take: they answer between two messages.
 constexpr auto patience = std::chrono::seconds(60);
@@ -257,9 +253,10 @@ void engine::impl::spawn_all() {
   if (store) {
     sink.append = [s = store.get()](std::span<storage::record_item> records,
                                     std::span<const storage::step_item> steps) { return s->append(records, steps); };
-    sink.recency = [s = store.get()](std::span<const key128> used, std::span<const key128> evicted) {
-      s->touch(used);
-      s->drop_cached(evicted);
+    sink.recency = [s = store.get()](const recency_batch& batch) {
+      s->touch(batch.used);
+      s->drop_cached(batch.evicted);
+      s->count(batch.counted);
     };
   } else {
     sink.append = [](std::span<storage::record_item>, std::span<const storage::step_item>) { return attune::status{}; };
@@ -372,7 +369,7 @@ result<session> engine::tune(tuning_request request) {
   limits.time = spec.search.time;
   const auto count = request.over->count();
   if (spec.search.fraction && count)
-    limits.trials = static_cast<std::uint64_t>(std::ceil(*spec.search.fraction * static_cast<double>(*count)));
+    limits.trials = trials_of_fraction(*spec.search.fraction, static_cast<double>(*count));
   if (spec.search.fraction && !count)
     return error{errc::invalid_spec, "search.fraction needs a space that can be counted; give search.trials",
                  spec.file};

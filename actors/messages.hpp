@@ -18,6 +18,7 @@
 #include "core/task.hpp"
 #include "measure/executor.hpp"
 #include "search/tuning.hpp"
+#include "storage/cache.hpp"
 #include "storage/store.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
@@ -73,9 +74,11 @@ struct step_batch {
   std::vector<storage::step_item> items;
 };
 
-/// Which cache entries were used (in order), and which have been dropped: the cache's write-behind.
+/// Which cache entries were used (in order), which have been dropped, and what was counted since the last time: the
+/// cache's write-behind.
 struct recency_batch {
   std::vector<key128> used, evicted;
+  storage::cache_figures counted;
 };
 
 /// Why a tuner lives and what it may use. Given to the tuner when it is spawned.

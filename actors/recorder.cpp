@@ -121,7 +121,7 @@ recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cach
         flush_soon(self);
       },
       [self](atom::recency, const recency_batch& batch) {
-        if (self->state.sink.recency) self->state.sink.recency(batch.used, batch.evicted);
+        if (self->state.sink.recency) self->state.sink.recency(batch);
       },
       [self](atom::attach, session_number number, const std::string& id, const tuner_actor& owner) {
         self->state.sessions[number] = {id, owner};

@@ -16,8 +16,8 @@ namespace attune::actors {
 struct record_sink {
   /// One atomic write; durable when it returns if there are records. On an error nothing was written.
   std::function<status(std::span<storage::record_item>, std::span<const storage::step_item>)> append;
-  /// Recency and evictions of the cache: may be lost without harm.
-  std::function<void(std::span<const key128> used, std::span<const key128> evicted)> recency;
+  /// Recency, evictions and counters of the cache: may be lost without harm.
+  std::function<void(const recency_batch&)> recency;
 };
 
 struct recorder_options {

@@ -59,9 +59,9 @@ using parameter_domain =
 struct parameter {
   std::string name; ///< [A-Za-z_][A-Za-z0-9_]*
   parameter_domain domain;
-  std::string when;              ///< condition (constraint language); empty: always there
-  std::optional<value> standard; ///< the default value, for the default configuration; none: the first of the domain
-  source_place place;
+  std::string when{};              ///< condition (constraint language); empty: always there
+  std::optional<value> standard{}; ///< the default value, for the default configuration; none: the first of the domain
+  source_place place{};
 };
 
 /// A C++ callable as a constraint over named parameters. Must be pure and safe from any thread.
@@ -74,8 +74,8 @@ struct callable_constraint {
 /// One constraint: an expression, or a callable.
 struct constraint {
   std::string expression;
-  std::optional<callable_constraint> callable;
-  source_place place;
+  std::optional<callable_constraint> callable{};
+  source_place place{};
 };
 
 /// A command: text for `/bin/sh -c`, or an argv whose elements are never split (but `{name*}`).
@@ -143,6 +143,10 @@ struct search_spec {
   std::optional<nanoseconds> time;
   std::uint64_t seed = 1;
 };
+
+/// How many trials a fraction of `count` configurations is: rounded up, at least one. A product that is a whole number
+/// but for the rounding of binary fractions counts as that number (0.07 of 100 is 7).
+std::uint64_t trials_of_fraction(double fraction, double count) noexcept;
 
 struct measure_spec {
   std::optional<std::uint32_t> slots;    ///< none: auto

@@ -126,7 +126,7 @@ dispatcher::prospect dispatcher::prospect_of(const job_state& s) const {
   // What will be refused by every slot is not worth its build.
   if (slot && !good_slot) return prospect::none;
   if (s.at == stage::to_run) return slot ? prospect::served : prospect::unknown;
-  if (!builder) return prospect::unknown;
+  if (!builder || !slot) return prospect::unknown;
   return good_builder ? prospect::served : prospect::none;
 }
 
@@ -367,7 +367,7 @@ void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
       std::move(unserved),
       [this](const job_state& s) {
         failure why{failure_kind::device_lost,
-                    std::string(s.at == stage::to_build ? "no builder" : "no device") + " came within " +
+                    std::string(in_service(true) ? "no builder" : "no device") + " came within " +
                         human_duration(options_.no_place_wait),
                     {},
                     {}};
@@ -386,7 +386,7 @@ std::optional<nanoseconds> dispatcher::next_deadline() const {
   for (const auto& [id, p] : places_)
     if (p.job && !p.stuck) earlier(p.deadline);
   // Only then does anybody wait for a place to come.
-  if ((to_build_.empty() || in_service(false)) && (to_run_.empty() || in_service(true))) return next;
+  if (in_service(true) && (to_build_.empty() || in_service(false))) return next;
   for (const auto& [id, s] : jobs_)
     if (s.waits() && s.unserved_since) earlier(after(*s.unserved_since, options_.no_place_wait));
   return next;

@@ -36,8 +36,8 @@ struct dispatcher_options {
   retry_policy retry;
   quiet_admission admission;
   nanoseconds grace = std::chrono::seconds(10); ///< from "stop" to the end of the wait for an answer
-  /// How long a trial waits while no place in service could take it; its time in a queue before a place that is merely
-  /// busy does not count.
+  /// How long a trial waits in a queue while a kind of place that it needs, for its build or for its run, is not in
+  /// service at all. It may be built in the meantime. Its time before places that are merely busy does not count.
   nanoseconds no_place_wait = std::chrono::seconds(30);
   std::size_t queue_bound = 65536; ///< trials in hand at once; more are refused (the credits stay far below)
 };
@@ -91,10 +91,10 @@ using action =
 /// look at every trial in hand once.
 ///
 /// Every trial submitted ends with exactly one finish_answered or finish_failed, provided that tick() is called: a
-/// trial that waits while no place of its kind is in service ends after no_place_wait, one that has failed at every
-/// place in service ends at once with its last failure, and a place that neither answers nor stops is given up after
-/// its limit and the grace. Only a trial without a limit at a place that never answers is waited for without end (until
-/// it is cancelled).
+/// trial that waits while a kind of place that it needs is not in service ends after no_place_wait, one that has failed
+/// at every place in service ends at once with its last failure, and a place that neither answers nor stops is given up
+/// after its limit and the grace. Only a trial without a limit at a place that never answers is waited for without end
+/// (until it is cancelled).
 ///
 /// Builds and runs take turns: runs go first, but after a wave (four, or twice the builders if that is more) of either,
 /// the other's waiting trials have theirs, whatever becomes of the wave.
@@ -143,7 +143,7 @@ private:
     stage at = stage::to_build;
     place_id where = 0;
     retry_state faults;
-    std::optional<nanoseconds> unserved_since; ///< it waits, and no place in service could take it
+    std::optional<nanoseconds> unserved_since; ///< it waits, and its prospect is unknown
     std::optional<failure> verdict;            ///< decided (timeout, cancelled) while the place still works on it
     std::optional<failure> last;               ///< why it was sent back to a queue
     bool waits() const noexcept { return at == stage::to_build || at == stage::to_run; }
@@ -159,7 +159,7 @@ private:
   /// What a waiting trial has to hope for.
   enum class prospect : std::uint8_t {
     served,  ///< a place in service could take it
-    unknown, ///< no place of the kind is in service: one may come
+    unknown, ///< no place of a kind that it needs is in service: one may come
     none,    ///< there are places of a kind that it needs, and it has failed at each
   };
 

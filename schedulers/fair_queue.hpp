@@ -29,8 +29,8 @@ public:
     ++size_;
   }
   /// Takes the first item that `fits`, looking at the front of each client's queue in turn, beginning with the client
-  /// that has not been served for the longest time; none if no front fits. `fits` is called at most once for each
-  /// client, and no more after it has said yes.
+  /// that has not been served for the longest time (a new one comes last); none if no front fits. `fits` is called at
+  /// most once for each client, and no more after it has said yes.
   template <class Predicate>
   std::optional<T> pop_if(Predicate fits) {
     for (auto at = lanes_.begin(); at != lanes_.end(); ++at) {

@@ -24,6 +24,7 @@ const std::vector<entry>& registry() {
       {{"random", "uniform, without repetition"}, make_random},
       {{"grid", "every valid configuration in order"}, make_grid},
       {{"annealing", "simulated annealing over the neighbourhoods"}, make_annealing},
+      {{"gp", "expected improvement under a Gaussian process"}, make_gp},
       {{"genetic", "a steady-state genetic algorithm"}, make_genetic},
   };
   return all;

@@ -87,9 +87,6 @@ struct step_item {
   session_step step;
 };
 
-// store::append(std::span<record_item> records, std::span<const step_item> steps): all in ONE atomic write batch; the
-// write-ahead log is synced if and only if there are records in it (steps alone need no sync).
-
 struct cache_limits {
   std::uint64_t entries = 1'000'000;
   std::uint64_t bytes = std::uint64_t{1} << 30;
@@ -99,6 +96,111 @@ struct store_statistics {
   std::uint64_t records = 0, tasks = 0, targets = 0, failures = 0, cache_entries = 0, hits = 0, evicted = 0, bytes = 0;
   std::vector<std::pair<std::string, std::uint64_t>> misses; ///< by cause: new, target, source, method, evicted
   std::uint32_t schema = 0;
+};
+
+struct task_counts {
+  std::uint64_t records = 0, failures = 0; ///< failures are records too
+  record_id last = 0;                      ///< the newest
+  nanoseconds last_at{0};                  ///< when it ended, wall
+};
+
+/// The best of one task.
+struct task_best {
+  task_entry task;
+  std::vector<record> best; ///< best first
+};
+
+/// What verify() found.
+struct verify_report {
+  std::uint64_t records = 0, failures = 0, tasks = 0, cache_entries = 0, sessions = 0, steps = 0;
+  std::vector<std::string> problems; ///< one line each, the first hundred
+  std::uint64_t problem_count = 0;
+  bool ok() const noexcept { return problem_count == 0; }
+};
+
+struct store_options {
+  bool read_only = false; ///< needs no lock, changes nothing in the folder, sees what was there when it was opened
+  bool create = true;     ///< makes the folder and the store where there is none
+};
+
+class lru_cache;
+struct cache_figures;
+
+/// The record store, the persisted cache, the best table and the journals of sessions: one folder (its layout:
+/// storage/keys.hpp), owned by one process at a time.
+///
+/// What append() has acknowledged is on the disk: it survives SIGKILL at any instant, and a power failure. A write is
+/// whole or not there. When the disk is full, append() fails and nothing of it counts; it works again when there is
+/// space. Memory is bounded whatever the store holds, but for about 500 bytes a task.
+///
+/// Threads: every function from any thread. Writers wait for each other; readers do not wait for the disk.
+/// Errors: store_unusable for what a file system can say, store_corrupt for what is damaged.
+class store {
+public:
+  /// Errors: store_unusable (missing, not permitted, not a store), store_busy (another process owns it: its process id
+  /// and command are named, within a second), store_newer (left untouched), store_corrupt.
+  static result<std::unique_ptr<store>> open(const std::string& directory, const store_options& options);
+  /// Flushes what was written, so that the next opening is quick.
+  ~store();
+  store(const store&) = delete;
+  store& operator=(const store&) = delete;
+
+  const std::string& path() const noexcept;
+  /// What was noticed on opening, one line each: a torn or damaged log, acknowledged records that are missing. To be
+  /// shown to a person.
+  const std::vector<std::string>& notices() const noexcept;
+
+  /// Appends records and steps of sessions in one atomic write, synced to the disk where there are records (steps alone
+  /// are not: one that is lost is answered by the cache again). Fills in record_item::record. A record makes its task
+  /// known, is the cache's answer for its key where it is cacheable, and takes its place among the best. A step refers
+  /// to the record of its result where that was appended or restored lately, and carries the result where not.
+  status append(std::span<record_item> records, std::span<const step_item> steps);
+
+  /// The record with that number; none where there is none.
+  result<std::optional<record>> find(record_id id) const;
+  /// The records of a task, oldest first, until `visit` answers false. An unknown task has none.
+  status records_of(const digest& task, const std::function<bool(const record&)>& visit) const;
+  /// What is known of a task.
+  result<std::optional<task_entry>> find_task(const digest& task) const;
+  /// Every task, in the order of its first record.
+  status tasks(const std::function<void(const task_entry&, const task_counts&)>& visit) const;
+
+  /// The best `count` (at most 16) configurations of a task, best first: by each one's newest record that the candidate
+  /// is answerable for. Failed, not finite and negative ones are never among them. Exact.
+  result<std::vector<record>> best(const digest& task, std::size_t count = 1) const;
+  /// The same for each task of this workload on this target (they differ in how they are built and measured).
+  result<std::vector<task_best>> best_for(const digest& workload, const digest& target, std::size_t count = 1) const;
+
+  /// Makes the session known; one that is known stays as it is.
+  status begin_session(const session_entry& session);
+  result<std::optional<session_entry>> load_session(std::string_view id) const;
+  /// Every session that is known.
+  status sessions(const std::function<void(const session_entry&)>& visit) const;
+  /// The steps of a session in the order in which they were told.
+  status session_steps(std::string_view id, const std::function<void(const session_step&)>& visit) const;
+  /// Forgets the session and its steps; its records stay.
+  status erase_session(std::string_view id);
+
+  /// Fills `into` with the most recently used entries, in their order, within its limits; what does not fit is dropped
+  /// from the store. What cannot be read is left out (it is a miss, and verify() tells). Answers how many.
+  std::uint64_t load_cache(lru_cache& into);
+  /// Notes that these were used, in this order, and drops those: without a sync, and without a word where it fails, for
+  /// a restart only finds another order.
+  void touch(std::span<const key128> used);
+  void drop_cached(std::span<const key128> gone);
+  /// Adds to the counters that statistics() gives; the same way.
+  void count(const cache_figures& since_last);
+
+  result<store_statistics> statistics() const;
+  /// Reads everything: checksums of all files, every message, every reference, every count, the best table against a
+  /// recomputation. Errors: only where the store cannot be read at all; damage is in the report.
+  result<verify_report> verify() const;
+
+private:
+  friend struct verification;
+  struct impl;
+  explicit store(std::unique_ptr<impl> i);
+  std::unique_ptr<impl> impl_;
 };
 
 } // namespace attune::storage

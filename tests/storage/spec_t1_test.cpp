@@ -1,6 +1,6 @@
-#include "tests/shared_data.hpp"
 #include "core/text.hpp"
 #include "storage/spec_reader.hpp"
+#include "tests/shared_data.hpp"
 
 #include <boost/test/unit_test.hpp>
 

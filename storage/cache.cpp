@@ -1,0 +1,245 @@
+#include "storage/cache.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace attune::storage {
+
+const char* to_string(miss_cause c) noexcept {
+  switch (c) {
+  case miss_cause::unseen:
+    return "new";
+  case miss_cause::other_target:
+    return "target";
+  case miss_cause::other_source:
+    return "source";
+  case miss_cause::other_method:
+    return "method";
+  case miss_cause::evicted_before:
+    return "evicted";
+  }
+  return "new";
+}
+
+std::uint64_t cached::bytes() const noexcept {
+  std::uint64_t sum = sizeof(cached) + canonical.capacity();
+  if (!result) return sum;
+  const outcome& o = *result;
+  sum += sizeof(outcome) + o.runner.capacity();
+  for (const auto& note : o.notes) sum += sizeof note + note.capacity();
+  if (const auto* m = o.measured()) {
+    sum += m->samples.capacity() * sizeof(double);
+    for (const auto& [name, v] : m->metrics) sum += sizeof name + sizeof v + name.capacity();
+  } else if (const auto* f = o.failed()) {
+    sum += f->message.capacity();
+  }
+  return sum;
+}
+
+namespace {
+
+constexpr std::size_t first_slots = 64;
+constexpr std::size_t most_memories = std::size_t{1} << 20;
+
+std::uint64_t word(const digest& d) noexcept {
+  std::uint64_t w = 0;
+  std::memcpy(&w, d.bytes.data(), sizeof w);
+  return w;
+}
+
+/// The `source.*` fields of a method's canonical form (core/task.cpp: `name=length:text;`), and the rest.
+std::pair<std::uint64_t, std::uint64_t> method_parts(std::string_view form) {
+  std::string sources, rest;
+  const auto start = form.find(':');
+  std::size_t at = start == form.npos ? form.size() : start + 1;
+  while (at < form.size()) {
+    const auto equals = form.find('=', at);
+    const auto colon = equals == form.npos ? form.npos : form.find(':', equals);
+    if (colon == form.npos) break;
+    std::size_t length = 0;
+    for (auto i = equals + 1; i < colon; ++i) {
+      if (form[i] < '0' || form[i] > '9' || length > form.size()) return {0, hash64(form)};
+      length = 10 * length + static_cast<std::size_t>(form[i] - '0');
+    }
+    const auto end = std::min(form.size(), colon + 1 + length + 1);
+    (form.substr(at).starts_with("source.") ? sources : rest) += form.substr(at, end - at);
+    at = end;
+  }
+  return {hash64(sources), hash64(rest)};
+}
+
+} // namespace
+
+lru_cache::lru_cache(cache_limits limits) : limits_(limits), slots_(first_slots, none), memories_(first_slots) {}
+
+template <class Identity>
+lru_cache::index lru_cache::relation_of(const digest& task, const Identity& id) {
+  const auto [at, fresh] =
+      relation_by_task_.try_emplace(std::string(task.view()), static_cast<index>(relations_.size()));
+  if (fresh) {
+    const auto [workload, target, form] = id();
+    const auto [sources, method] = method_parts(form);
+    relations_.push_back({task, word(workload), word(target), sources, method});
+  }
+  return at->second;
+}
+
+std::size_t lru_cache::slot_of(const key128& key) const noexcept {
+  // The slot that holds the key, or the empty one where it belongs. The table is never full.
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = std::hash<key128>()(key) & mask;
+  while (slots_[at] != none && nodes_[slots_[at]].entry.key != key) at = (at + 1) & mask;
+  return at;
+}
+
+lru_cache::index lru_cache::find(const key128& key) const noexcept { return slots_[slot_of(key)]; }
+
+void lru_cache::unlink(index n) noexcept {
+  node& x = nodes_[n];
+  (x.newer == none ? newest_ : nodes_[x.newer].older) = x.older;
+  (x.older == none ? oldest_ : nodes_[x.older].newer) = x.newer;
+}
+
+void lru_cache::link_newest(index n) noexcept {
+  node& x = nodes_[n];
+  x.newer = none;
+  x.older = newest_;
+  (newest_ == none ? oldest_ : nodes_[newest_].newer) = n;
+  newest_ = n;
+}
+
+outcome_ptr lru_cache::lookup(const trial& t) {
+  const index n = find(t.key);
+  if (n != none) {
+    node& x = nodes_[n];
+    if (x.entry.canonical == t.canonical && x.entry.task == t.of->identity.task_key) {
+      if (n != newest_) {
+        unlink(n);
+        link_newest(n);
+      }
+      ++counted_.hits;
+      return x.entry.result;
+    }
+  }
+  ++counted_.misses;
+  ++counted_.causes[static_cast<std::size_t>(cause_of(t))];
+  return nullptr;
+}
+
+void lru_cache::remove(index n) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t hole = slot_of(nodes_[n].entry.key);
+  // Linear probing without tombstones: what follows is moved up where its own place allows.
+  for (std::size_t at = (hole + 1) & mask; slots_[at] != none; at = (at + 1) & mask) {
+    const std::size_t home = std::hash<key128>()(nodes_[slots_[at]].entry.key) & mask;
+    if (((at - home) & mask) < ((at - hole) & mask)) continue;
+    slots_[hole] = slots_[at];
+    hole = at;
+  }
+  slots_[hole] = none;
+  unlink(n);
+  bytes_ -= nodes_[n].entry.bytes();
+  nodes_[n].entry = {};
+  free_.push_back(n);
+  --used_;
+}
+
+void lru_cache::grow_slots() {
+  std::vector<index> old(slots_.size() * 2, none);
+  old.swap(slots_);
+  for (const index n : old)
+    if (n != none) slots_[slot_of(nodes_[n].entry.key)] = n;
+}
+
+std::vector<key128> lru_cache::put(cached entry, index task) {
+  std::vector<key128> gone;
+  if (const index old = find(entry.key); old != none) remove(old);
+  if (2 * (used_ + 1) > slots_.size()) grow_slots();
+  remember(hash64(entry.canonical, relations_[task].workload), task);
+  index n = none;
+  if (free_.empty()) {
+    n = static_cast<index>(nodes_.size());
+    nodes_.emplace_back();
+  } else {
+    n = free_.back();
+    free_.pop_back();
+  }
+  node& x = nodes_[n];
+  x.entry = std::move(entry);
+  x.task = task;
+  slots_[slot_of(x.entry.key)] = n;
+  ++used_;
+  bytes_ += x.entry.bytes();
+  link_newest(n);
+  while (used_ > 0 && (used_ > limits_.entries || bytes_ > limits_.bytes)) {
+    gone.push_back(nodes_[oldest_].entry.key);
+    remove(oldest_);
+  }
+  return gone;
+}
+
+std::vector<key128> lru_cache::insert(const trial& t, outcome_ptr result) {
+  const auto& id = t.of->identity;
+  const index task = relation_of(
+      id.task_key, [&] { return std::tuple(id.workload_key, id.target_key, std::string_view(id.method_form)); });
+  auto gone = put({t.key, id.task_key, t.canonical, 0, std::move(result)}, task);
+  counted_.evicted += gone.size();
+  return gone;
+}
+
+std::vector<key128> lru_cache::restore(const task_entry& of, cached entry) {
+  const index task =
+      relation_of(of.task, [&] { return std::tuple(of.workload, of.target, std::string_view(of.method_form)); });
+  return put(std::move(entry), task);
+}
+
+std::uint64_t lru_cache::invalidate(std::string_view task) {
+  std::uint64_t count = 0;
+  for (index n = oldest_; n != none;) {
+    const index next = nodes_[n].newer;
+    const auto& of = nodes_[n].entry.task;
+    if (of.view() == task || (task.size() == 64 && of.hex() == task)) {
+      remove(n);
+      ++count;
+    }
+    n = next;
+  }
+  return count;
+}
+
+void lru_cache::visit(const std::function<void(const cached&)>& each) const {
+  for (index n = oldest_; n != none; n = nodes_[n].newer) each(nodes_[n].entry);
+}
+
+void lru_cache::remember(std::uint64_t hash, index task) {
+  if (used_ > memories_.size() && memories_.size() < most_memories) {
+    std::vector<memory> old(memories_.size() * 2);
+    old.swap(memories_);
+    for (const auto& m : old)
+      if (m.task != none) memories_[m.hash & (memories_.size() - 1)] = m;
+  }
+  memories_[hash & (memories_.size() - 1)] = {hash, task};
+}
+
+miss_cause lru_cache::cause_of(const trial& t) {
+  const auto& id = t.of->identity;
+  const auto hash = hash64(t.canonical, word(id.workload_key));
+  const memory& m = memories_[hash & (memories_.size() - 1)];
+  if (m.task == none || m.hash != hash) return miss_cause::unseen;
+  const relation& was = relations_[m.task];
+  if (was.task == id.task_key) return miss_cause::evicted_before;
+  const relation& now = relations_[relation_of(
+      id.task_key, [&] { return std::tuple(id.workload_key, id.target_key, std::string_view(id.method_form)); })];
+  if (relations_[m.task].target != now.target) return miss_cause::other_target;
+  if (relations_[m.task].sources != now.sources) return miss_cause::other_source;
+  return miss_cause::other_method;
+}
+
+cache_figures lru_cache::statistics() const noexcept {
+  cache_figures out = counted_;
+  out.entries = used_;
+  out.bytes = bytes_;
+  return out;
+}
+
+} // namespace attune::storage

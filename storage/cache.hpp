@@ -1,0 +1,108 @@
+#pragma once
+
+#include "core/task.hpp"
+#include "storage/store.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace attune::storage {
+
+/// Why a lookup found nothing.
+enum class miss_cause : std::uint8_t {
+  unseen,        ///< "new": this configuration of this workload was not seen
+  other_target,  ///< "target": it was seen on another target
+  other_source,  ///< "source": the contents or the names of the sources have changed
+  other_method,  ///< "method": it was built or measured in another way
+  evicted_before ///< "evicted": it was here, and had to go or was invalidated
+};
+inline constexpr std::size_t miss_cause_count = 5;
+/// The name in statistics.
+const char* to_string(miss_cause c) noexcept;
+
+struct cache_figures {
+  std::uint64_t entries = 0, bytes = 0; ///< now
+  std::uint64_t hits = 0, misses = 0, evicted = 0;
+  std::array<std::uint64_t, miss_cause_count> causes{}; ///< of the misses, by miss_cause
+};
+
+/// The measurements that are known, exactly the most recently used ones: a lookup or an insert makes an entry the
+/// newest, and what exceeds the bounds goes, oldest first. In memory alone; the store keeps the entries and their order
+/// across restarts (store::load_cache, touch, drop_cached).
+///
+/// A hit compares the task's digest and the configuration's canonical form, so that a collision of keys is a miss.
+/// The causes of misses are told from a table of bounded size that remembers configurations that were here; what it has
+/// forgotten counts as new. Thread-safety: one owner. Cost: O(1) for every function but visit() and invalidate().
+class lru_cache {
+public:
+  explicit lru_cache(cache_limits limits = {});
+
+  /// What is known of this trial, or null.
+  outcome_ptr lookup(const trial& t);
+
+  /// Remembers it as the newest. Answers the keys that had to go for it (its own, where it alone exceeds the bounds).
+  std::vector<key128> insert(const trial& t, outcome_ptr result);
+
+  /// The same from the store, called from the oldest to the newest; nothing is counted.
+  std::vector<key128> restore(const task_entry& of, cached entry);
+
+  /// Forgets all of the task with this digest (32 bytes, or 64 hex digits): how many there were.
+  std::uint64_t invalidate(std::string_view task);
+
+  /// Each entry, oldest first.
+  void visit(const std::function<void(const cached&)>& each) const;
+
+  cache_figures statistics() const noexcept;
+  const cache_limits& limits() const noexcept { return limits_; }
+
+private:
+  using index = std::uint32_t;
+  static constexpr index none = ~index{0};
+
+  struct node {
+    cached entry;
+    index task = 0;
+    index newer = none, older = none;
+  };
+  /// What tells tasks apart that are about the same configuration.
+  struct relation {
+    digest task;
+    std::uint64_t workload = 0, target = 0, sources = 0, method = 0;
+  };
+  struct memory {
+    std::uint64_t hash = 0;
+    index task = none;
+  };
+
+  template <class Identity>
+  index relation_of(const digest& task, const Identity& id);
+  std::vector<key128> put(cached entry, index task);
+  std::size_t slot_of(const key128& key) const noexcept;
+  index find(const key128& key) const noexcept;
+  void unlink(index n) noexcept;
+  void link_newest(index n) noexcept;
+  void remove(index n);
+  void grow_slots();
+  void remember(std::uint64_t hash, index task);
+  miss_cause cause_of(const trial& t);
+
+  cache_limits limits_;
+  std::vector<node> nodes_;
+  std::vector<index> free_;
+  std::vector<index> slots_; ///< open addressing, linear probing; a power of two, at most half full
+  std::size_t used_ = 0;
+  std::uint64_t bytes_ = 0;
+  index newest_ = none, oldest_ = none;
+  std::vector<relation> relations_;
+  std::unordered_map<std::string, index> relation_by_task_;
+  std::vector<memory> memories_; ///< direct-mapped by hash; a power of two
+  cache_figures counted_;
+};
+
+} // namespace attune::storage

@@ -1,0 +1,242 @@
+#include "storage/database.hpp"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/env.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+
+namespace attune::storage {
+
+namespace {
+
+constexpr std::array<const char*, family_count> names{"meta", "records", "cache", "best", "sessions"};
+
+/// Keeps the lines that say that a log lost something, and writes no file: the folder of a store that is only read
+/// stays as it is, and an idle one costs nothing.
+class notice_logger final : public rocksdb::Logger {
+public:
+  notice_logger() : rocksdb::Logger(rocksdb::InfoLogLevel::WARN_LEVEL) {}
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list args) override {
+    char line[1024];
+    if (std::vsnprintf(line, sizeof line, format, args) <= 0) return;
+    const std::string_view text = line;
+    if (text.find("dropping") == text.npos || text.find(".log") == text.npos) return;
+    const std::lock_guard guard(lock_);
+    if (lines_.size() < bound) lines_.emplace_back(text);
+  }
+  std::vector<std::string> take() {
+    const std::lock_guard guard(lock_);
+    return std::exchange(lines_, {});
+  }
+
+private:
+  static constexpr std::size_t bound = 16;
+  std::mutex lock_;
+  std::vector<std::string> lines_;
+};
+
+rocksdb::DBOptions database_options(const std::shared_ptr<notice_logger>& log) {
+  rocksdb::DBOptions o;
+  o.create_if_missing = true;
+  o.create_missing_column_families = true;
+  o.info_log = log;
+  o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  // Few threads, and none that wakes up by the clock: the machine may be timing a run.
+  o.max_background_jobs = 2;
+  o.stats_dump_period_sec = 0;
+  o.stats_persist_period_sec = 0;
+  // One writer: no concurrency in the memtable to pay for.
+  o.allow_concurrent_memtable_write = false;
+  o.enable_write_thread_adaptive_yield = false;
+  // Memory and the time of the next opening are bounded by these, whatever is written.
+  o.db_write_buffer_size = 48u << 20;
+  o.max_total_wal_size = 64u << 20;
+  // A store shall fit on a small disk: nothing is reserved ahead.
+  o.allow_fallocate = false;
+  o.recycle_log_file_num = 0;
+  o.manifest_preallocation_size = 64u << 10;
+  o.max_manifest_file_size = 16u << 20;
+  o.keep_log_file_num = 1;
+  // A missing table is noticed on opening, a missing or cut log that is no longer the newest as well.
+  o.max_open_files = -1;
+  o.track_and_verify_wals_in_manifest = true;
+  o.skip_stats_update_on_db_open = true;
+  // What a killed process left half-written at the very end was told to nobody. Damage anywhere else is an error.
+  o.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  return o;
+}
+
+rocksdb::ColumnFamilyOptions family_options(family f, const std::shared_ptr<rocksdb::Cache>& blocks) {
+  rocksdb::ColumnFamilyOptions o;
+  rocksdb::BlockBasedTableOptions t;
+  t.block_cache = blocks;
+  t.block_size = 16u << 10;
+  t.format_version = 5;
+  t.checksum = rocksdb::kXXH3;
+  t.cache_index_and_filter_blocks = true;
+  t.pin_l0_filter_and_index_blocks_in_cache = true;
+  o.table_factory.reset(rocksdb::NewBlockBasedTableFactory(t));
+  o.compression = rocksdb::kLZ4Compression;
+  o.bottommost_compression = rocksdb::kZSTD;
+  o.bottommost_compression_opts.enabled = true;
+  o.bottommost_compression_opts.level = 1;
+  o.level_compaction_dynamic_level_bytes = true;
+  o.max_write_buffer_number = 2;
+  o.write_buffer_size = (f == family::records || f == family::cache) ? (8u << 20) : (2u << 20);
+  return o;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> descriptors() {
+  // Strict: what is pinned counts, so that the memory of a process stays flat.
+  const auto blocks = rocksdb::NewLRUCache(16u << 20);
+  std::vector<rocksdb::ColumnFamilyDescriptor> out;
+  // RocksDB insists on a family of that name; nothing is ever in it.
+  out.emplace_back(rocksdb::kDefaultColumnFamilyName, family_options(family::meta, blocks));
+  for (std::size_t i = 0; i < family_count; ++i)
+    out.emplace_back(names[i], family_options(static_cast<family>(i), blocks));
+  return out;
+}
+
+rocksdb::Slice slice(std::string_view s) { return {s.data(), s.size()}; }
+std::string_view view(const rocksdb::Slice& s) { return {s.data(), s.size()}; }
+
+/// The write-ahead logs, kept aside before a recovery that leaves out what is damaged.
+std::string keep_logs(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  std::string to;
+  for (int n = 1; n < 1000; ++n) {
+    to = path + "/damaged-" + std::to_string(n);
+    if (fs::create_directory(to, ec)) break;
+  }
+  for (const auto& e : fs::directory_iterator(path, ec))
+    if (e.path().extension() == ".log") fs::copy_file(e.path(), to / e.path().filename(), ec);
+  return to;
+}
+
+} // namespace
+
+error database::error_of(const rocksdb::Status& s, const char* doing) const {
+  const std::string what = std::string("cannot ") + doing + " the store '" + path_ + "': ";
+  if (s.IsCorruption()) return {errc::store_corrupt, "the store '" + path_ + "' is damaged: " + s.ToString(), {}};
+  if (s.IsPathNotFound() || (s.IsIOError() && s.ToString().find("No such file") != std::string::npos))
+    return {errc::store_corrupt, "the store '" + path_ + "' is damaged, a file is missing: " + s.ToString(), {}};
+  if (s.IsNoSpace() || s.subcode() == rocksdb::Status::kNoSpace)
+    return {errc::store_unusable, what + "no space left on the disk", {}};
+  return {errc::store_unusable, what + s.ToString(), {}};
+}
+
+result<std::unique_ptr<database>> database::open(const std::string& path, bool read_only) {
+  auto out = std::unique_ptr<database>(new database());
+  out->path_ = path;
+  out->read_only_ = read_only;
+  const auto log = std::make_shared<notice_logger>();
+  auto options = database_options(log);
+  const auto families = descriptors();
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  const auto attempt = [&] {
+    handles.clear();
+    return read_only ? rocksdb::DB::OpenForReadOnly(options, path, families, &handles, &db)
+                     : rocksdb::DB::Open(options, path, families, &handles, &db);
+  };
+  auto s = attempt();
+  // A reader beside a writer: a file may go between the manifest that names it and its opening.
+  for (int i = 0; read_only && !s.ok() && i < 5; ++i) s = attempt();
+  if (s.IsCorruption()) {
+    // Perhaps only a log is damaged (a disk that lied, a power failure among unsynced steps): then what comes before
+    // the damage is taken, the logs are kept, and it is said.
+    options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+    options.track_and_verify_wals_in_manifest = false;
+    const std::string kept = read_only ? std::string() : keep_logs(path);
+    const std::string why = s.ToString();
+    if (s = attempt(); s.ok())
+      out->notices_.push_back("the write-ahead log is damaged, and what came after the damage is lost (" + why + ")" +
+                              (kept.empty() ? "" : "; the damaged log was kept in '" + kept + "'"));
+    else if (std::error_code ec; !kept.empty())
+      std::filesystem::remove_all(kept, ec);
+  }
+  if (!s.ok()) {
+    const bool busy = s.IsIOError() && s.ToString().find("lock") != std::string::npos;
+    if (busy) return error{errc::store_busy, "the store '" + path + "' is in use by another process", {}};
+    return out->error_of(s, "open");
+  }
+  out->db_.reset(db);
+  // The first is the default family, which is not ours.
+  db->DestroyColumnFamilyHandle(handles[0]);
+  std::copy_n(handles.begin() + 1, family_count, out->handles_.begin());
+  for (auto& line : log->take()) out->notices_.push_back("the end of the write-ahead log was torn: " + line);
+  return out;
+}
+
+database::~database() {
+  if (!db_) return;
+  for (auto* h : handles_)
+    if (h != nullptr) db_->DestroyColumnFamilyHandle(h);
+  db_->Close();
+}
+
+status database::write(rocksdb::WriteBatch& batch, bool durable) {
+  if (read_only_) return error{errc::store_unusable, "the store '" + path_ + "' is open for reading only", {}};
+  if (failing_) {
+    if (const auto s = db_->Resume(); !s.ok()) return error_of(s, "write to");
+    failing_ = false;
+  }
+  rocksdb::WriteOptions o;
+  o.sync = durable;
+  if (const auto s = db_->Write(o, &batch); !s.ok()) {
+    failing_ = true;
+    return error_of(s, "write to");
+  }
+  return {};
+}
+
+result<bool> database::get(family f, std::string_view key, std::string& out) const {
+  rocksdb::PinnableSlice value(&out);
+  const auto s = db_->Get(rocksdb::ReadOptions(), handle(f), slice(key), &value);
+  if (s.IsNotFound()) return false;
+  if (!s.ok()) return error_of(s, "read");
+  if (value.IsPinned()) out.assign(value.data(), value.size());
+  return true;
+}
+
+std::unique_ptr<rocksdb::Iterator> database::iterate(family f) const {
+  rocksdb::ReadOptions o;
+  // A scan of everything shall not push out what is asked for often.
+  o.fill_cache = false;
+  o.readahead_size = 0;
+  return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(o, handle(f)));
+}
+
+status database::scan(family f, std::string_view prefix, const visitor& visit, std::string_view from) const {
+  const auto it = iterate(f);
+  for (it->Seek(slice(from.empty() ? prefix : from)); it->Valid(); it->Next()) {
+    const auto key = view(it->key());
+    if (!key.starts_with(prefix) || !visit(key, view(it->value()))) break;
+  }
+  if (!it->status().ok()) return error_of(it->status(), "read");
+  return {};
+}
+
+status database::flush() {
+  rocksdb::FlushOptions o;
+  o.allow_write_stall = true;
+  const std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
+  for (auto* h : all)
+    if (const auto s = db_->Flush(o, h); !s.ok()) return error_of(s, "write to");
+  return {};
+}
+
+status database::verify_checksums() {
+  if (const auto s = db_->VerifyChecksum(); !s.ok()) return error_of(s, "read");
+  return {};
+}
+
+} // namespace attune::storage

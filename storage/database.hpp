@@ -1,0 +1,71 @@
+#pragma once
+
+#include "core/error.hpp"
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attune::storage {
+
+/// The column families (storage/keys.hpp).
+enum class family : std::uint8_t { meta, records, cache, best, sessions };
+inline constexpr std::size_t family_count = 5;
+
+/// The RocksDB database of a store: its options, its errors as ours, bounded memory, recovery from a full disk.
+/// Thread-safety: reads from any thread; one writer at a time.
+class database {
+public:
+  /// Errors: store_unusable (I/O, no space), store_busy, store_corrupt (a table, the manifest or a log is missing or
+  /// damaged). `path` exists already; the folder is not made.
+  static result<std::unique_ptr<database>> open(const std::string& path, bool read_only);
+  ~database();
+
+  rocksdb::ColumnFamilyHandle* handle(family f) const noexcept { return handles_[static_cast<std::size_t>(f)]; }
+
+  /// One atomic write; on disk when it returns where `durable`. After a failure nothing of it counts, and the next call
+  /// first tries to bring the database back to life.
+  status write(rocksdb::WriteBatch& batch, bool durable);
+
+  /// The value under `key`. false: there is none.
+  result<bool> get(family f, std::string_view key, std::string& out) const;
+
+  /// Each key that begins with `prefix`, in order, from `from` (which begins with it, or is empty) on; until `visit`
+  /// answers false.
+  using visitor = std::function<bool(std::string_view key, std::string_view value)>;
+  status scan(family f, std::string_view prefix, const visitor& visit, std::string_view from = {}) const;
+
+  std::unique_ptr<rocksdb::Iterator> iterate(family f) const;
+
+  /// Writes out what is in memory, so that the next opening need not replay the log.
+  status flush();
+  /// Reads every block of every table and compares its checksum.
+  status verify_checksums();
+
+  /// A number that grows with every write and never comes again.
+  std::uint64_t sequence() const { return db_->GetLatestSequenceNumber(); }
+
+  /// What was noticed on opening: a log with a torn end, or a damaged one (then its file was kept beside the store).
+  const std::vector<std::string>& notices() const noexcept { return notices_; }
+
+  error error_of(const rocksdb::Status& s, const char* doing) const;
+
+private:
+  database() = default;
+
+  std::string path_;
+  bool read_only_ = false;
+  bool failing_ = false;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::array<rocksdb::ColumnFamilyHandle*, family_count> handles_{};
+  std::vector<std::string> notices_;
+};
+
+} // namespace attune::storage

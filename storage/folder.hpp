@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/error.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace attune::storage {
+
+/// The folder of a store and its three small files (storage/keys.hpp): what is decided before the database is touched.
+/// Thread-safety: one owner.
+class folder {
+public:
+  /// Looks at `path`, making it (mode 0700, with its parents) where `create` says so and it may be written. Where
+  /// `read_only` is false, becomes the owner: the file OWNER is locked until this object goes; another process's lock
+  /// is waited for half a second. Errors: store_unusable (missing, not a folder, not permitted, another program's
+  /// folder), store_busy (with the path, the holder's process id and command), store_newer, store_corrupt (SCHEMA or
+  /// the database is missing or damaged).
+  static result<folder> open(const std::string& path, bool read_only, bool create);
+
+  folder(folder&& other) noexcept;
+  folder& operator=(folder&&) = delete;
+  ~folder();
+
+  const std::string& path() const noexcept { return path_; }
+  /// False where the database has yet to be made (then call seal() when it is there).
+  bool exists() const noexcept { return exists_; }
+  /// The schema in SCHEMA; none where that file is missing.
+  std::optional<std::uint32_t> schema() const noexcept { return schema_; }
+
+  /// Writes SCHEMA durably: from now on the folder is a store.
+  status seal(std::int64_t created_ns);
+
+  /// The number in ACKNOWLEDGED; 0 where there is none.
+  std::uint64_t acknowledged() const noexcept { return acknowledged_; }
+  /// Writes it over in place, without a sync: it survives the process, and after a power failure an older one is true
+  /// too.
+  void acknowledge(std::uint64_t record) noexcept;
+
+  /// The bytes of all its files.
+  std::uint64_t bytes() const;
+
+private:
+  folder() = default;
+  status lock();
+
+  std::string path_;
+  bool exists_ = false;
+  std::optional<std::uint32_t> schema_;
+  std::uint64_t acknowledged_ = 0;
+  int owner_ = -1;
+  int ledger_ = -1;
+};
+
+} // namespace attune::storage

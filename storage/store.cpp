@@ -1,0 +1,419 @@
+#include "core/clock.hpp"
+#include "storage/cache.hpp"
+#include "storage/store_impl.hpp"
+
+#include <algorithm>
+
+namespace attune::storage {
+
+namespace {
+
+constexpr std::size_t remembered_results = std::size_t{1} << 16;
+
+/// The names as one text that no other list of names has.
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& n : names) {
+    keys::put(out, static_cast<std::uint32_t>(n.size()));
+    out += n;
+  }
+  return out;
+}
+
+const parameter_names& no_names() {
+  static const auto none = std::make_shared<const std::vector<std::string>>();
+  return none;
+}
+
+/// A session's id as a record carries it: 32 hex digits take half the room.
+void session_to(std::string_view id, v1::Record& out) {
+  const auto k = id.size() == 32 ? key128::from_hex(id) : std::nullopt;
+  const bool packed = k && k->hex() == id;
+  packed ? out.set_session(k->bytes.data(), k->bytes.size()) : out.clear_session();
+  packed || id.empty() ? out.clear_other_session() : out.set_other_session(id.data(), id.size());
+}
+
+} // namespace
+
+task_entry entry_of(const task& t) {
+  task_entry out;
+  out.task = t.identity.task_key;
+  out.workload = t.identity.workload_key;
+  out.target = t.identity.target_key;
+  out.method = t.identity.method_key;
+  out.workload_form = t.identity.workload_form;
+  out.target_form = t.identity.target_form;
+  out.method_form = t.identity.method_form;
+  out.name = t.load.name;
+  out.workload_args = t.load.args;
+  out.target_facts = t.where.facts;
+  out.metric = t.metric().name;
+  out.unit = t.metric().stored_unit();
+  out.direction = t.metric().direction;
+  return out;
+}
+
+store::store(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
+
+store::~store() {
+  // What cannot be flushed now is in the log, and is replayed.
+  if (impl_->db && impl_->written) [[maybe_unused]]
+    const auto flushed = impl_->db->flush();
+}
+
+const std::string& store::path() const noexcept { return impl_->place.path(); }
+const std::vector<std::string>& store::notices() const noexcept { return impl_->notices; }
+
+result<std::unique_ptr<store>> store::open(const std::string& directory, const store_options& options) {
+  auto place = folder::open(directory, options.read_only, options.create);
+  if (!place) return place.err();
+  auto i = std::make_unique<impl>(std::move(*place));
+  i->read_only = options.read_only;
+  if (i->place.exists() && !i->place.schema()) {
+    // Its beginning was interrupted, or SCHEMA is gone: the database itself says what it is, before it is touched.
+    auto look = database::open(i->place.path(), true);
+    if (!look) {
+      if (options.read_only) return look.err();
+    } else {
+      std::string text;
+      v1::Meta meta;
+      const auto got = (*look)->get(family::meta, keys::tagged(keys::meta), text);
+      if (!got) return got.err();
+      if (*got && !meta.ParseFromString(text))
+        return error{errc::store_corrupt, "the store '" + i->place.path() + "' is damaged: no schema in it", {}};
+      if (*got && meta.schema() > keys::schema)
+        return error{errc::store_newer, "the store '" + i->place.path() + "' was written by a newer version", {}};
+    }
+  }
+  auto db = database::open(i->place.path(), options.read_only);
+  if (!db) return db.err();
+  i->db = std::move(*db);
+  i->notices = i->db->notices();
+  if (auto loaded = i->load(); !loaded) return loaded.err();
+  if (!options.read_only && !i->place.schema()) {
+    const auto now = system_time().wall().count();
+    v1::Meta meta;
+    meta.set_magic(std::string(keys::magic));
+    meta.set_schema(keys::schema);
+    meta.set_created_ns(now);
+    meta.set_program("attune");
+    i->begin_group();
+    i->put(family::meta, keys::tagged(keys::meta), meta);
+    if (auto done = i->finish_group(true); !done) return done.err();
+    if (auto sealed = i->place.seal(now); !sealed) return sealed.err();
+  }
+  return std::unique_ptr<store>(new store(std::move(i)));
+}
+
+status store::impl::load_meta() {
+  std::vector<std::pair<std::uint32_t, task_info>> found;
+  std::string bad;
+  v1::Task message;
+  task_entry entry;
+  auto read = db->scan(family::meta, keys::tagged(keys::task), [&](std::string_view key, std::string_view text) {
+    if (key.size() != 33 || !message.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
+      bad = "a task cannot be read";
+      return false;
+    }
+    if (const auto good = convert::from(message, entry); !good) {
+      bad = good.err().message;
+      return false;
+    }
+    if (entry.task.view() != key.substr(1) || message.number() == 0) {
+      bad = "a task is not what its key says";
+      return false;
+    }
+    task_info info;
+    info.number = message.number();
+    info.task = entry.task;
+    info.workload = entry.workload;
+    info.target = entry.target;
+    info.method = entry.method;
+    info.direction = entry.direction;
+    info.stored = true;
+    found.emplace_back(info.number, std::move(info));
+    return true;
+  });
+  if (!read) return read;
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  tasks.resize(1);
+  for (auto& [number, info] : found) {
+    // A number without a task was lost with the task's only write: nothing refers to it.
+    if (number > tasks.size() + found.size() + (1u << 20) || number < tasks.size()) {
+      bad = "two tasks have one number, or a number is out of range";
+      break;
+    }
+    while (tasks.size() < number) tasks.emplace_back();
+    task_numbers[info.task] = number;
+    tasks.push_back(std::move(info));
+  }
+  v1::TaskCounts counts;
+  if (bad.empty())
+    read = db->scan(family::meta, keys::tagged(keys::counts), [&](std::string_view key, std::string_view text) {
+      const auto number = key.size() == 5 ? keys::get<std::uint32_t>(key, 1) : 0;
+      if (number == 0 || number >= tasks.size() || tasks[number].number == 0 ||
+          !counts.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
+        bad = "the counts of a task cannot be read";
+        return false;
+      }
+      tasks[number].counts = {counts.records(), counts.failures(), counts.last_record(),
+                              nanoseconds(counts.last_at_ns())};
+      next_record = std::max(next_record, counts.last_record() + 1);
+      return true;
+    });
+  if (!read) return read;
+  v1::Names list;
+  names.resize(1);
+  names[0] = {no_names(), true};
+  if (bad.empty())
+    read = db->scan(family::meta, keys::tagged(keys::names), [&](std::string_view key, std::string_view text) {
+      if (key.size() != 5 || keys::get<std::uint32_t>(key, 1) != names.size() ||
+          !list.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
+        bad = "a list of parameter names cannot be read";
+        return false;
+      }
+      auto all = std::make_shared<const std::vector<std::string>>(list.name().begin(), list.name().end());
+      names_numbers[joined(*all)] = static_cast<std::uint32_t>(names.size());
+      names.push_back({std::move(all), true});
+      return true;
+    });
+  if (!read) return read;
+  if (!bad.empty()) return convert::damaged("the store '" + place.path() + "' is damaged: " + bad);
+  return {};
+}
+
+status store::impl::load() {
+  if (auto read = load_meta(); !read) return read;
+  stamp = db->sequence();
+  if (!read_only) lately.resize(remembered_results);
+  const record_id newest = next_record - 1;
+  if (place.acknowledged() > newest) {
+    notices.push_back("records " + std::to_string(newest + 1) + " to " + std::to_string(place.acknowledged()) +
+                      " had been acknowledged and are missing: the write-ahead log was damaged or removed");
+    // Their numbers are known outside; they are never given again.
+    next_record = place.acknowledged() + 1;
+    if (!read_only) place.acknowledge(newest);
+  }
+  return {};
+}
+
+void store::impl::begin_group() {
+  abandon_group();
+  batch.Clear();
+  ++group;
+  stamp_before = stamp;
+}
+
+void store::impl::abandon_group() {
+  // Of a write that did not happen: its stamps are not used up, and nothing may refer to its records.
+  if (!placed.empty() || !changed.empty()) stamp = stamp_before;
+  for (const auto& key : placed) slot(key) = {};
+  for (auto* s : stepped) s->staged = 0;
+  placed.clear();
+  stepped.clear();
+  changed.clear();
+  runs.clear();
+  new_names.clear();
+}
+
+void store::impl::put(family f, std::string_view key, const google::protobuf::MessageLite& message) {
+  value_scratch.clear();
+  message.AppendToString(&value_scratch);
+  batch.Put(db->handle(f), slice(key), slice(value_scratch));
+}
+
+task_info& store::impl::add_task(const task_entry& entry) {
+  if (const auto at = task_numbers.find(entry.task); at != task_numbers.end()) return tasks[at->second];
+  task_info info;
+  info.number = static_cast<std::uint32_t>(tasks.size());
+  info.task = entry.task;
+  info.workload = entry.workload;
+  info.target = entry.target;
+  info.method = entry.method;
+  info.direction = entry.direction;
+  info.best.emplace(entry.direction);
+  v1::Task message;
+  convert::to(entry, info.number, message);
+  info.entry = message.SerializeAsString();
+  const std::unique_lock guard(state_lock);
+  task_numbers[entry.task] = info.number;
+  tasks.push_back(std::move(info));
+  return tasks.back();
+}
+
+task_info& store::impl::info_of(const task_ptr& of) {
+  // A tuning run writes one task: no hashing for each record. Holding the pointer keeps its address from being reused.
+  if (of == last_task) return *last_info;
+  const auto at = task_numbers.find(of->identity.task_key);
+  last_info = at != task_numbers.end() ? &tasks[at->second] : &add_task(entry_of(*of));
+  last_task = of;
+  return *last_info;
+}
+
+std::uint32_t store::impl::names_of(const configuration& config) {
+  const auto& list = config.names() ? config.names() : no_names();
+  if (list == last_names) return last_names_number;
+  std::uint32_t number = 0;
+  if (!list->empty()) {
+    const auto [at, fresh] = names_numbers.try_emplace(joined(*list), static_cast<std::uint32_t>(names.size()));
+    number = at->second;
+    if (fresh) {
+      const std::unique_lock guard(state_lock);
+      names.push_back({list, false});
+    }
+  }
+  last_names = list;
+  last_names_number = number;
+  return number;
+}
+
+status store::impl::prepare(task_info& task) {
+  if (task.in_group == group) return {};
+  if (auto ready = need_best(task); !ready) return ready;
+  task.in_group = group;
+  task.at_group = changed.size();
+  changed.push_back({&task, task.counts, std::nullopt});
+  if (!task.stored) batch.Put(db->handle(family::meta), slice(keys::of_task(task.task)), slice(task.entry));
+  return {};
+}
+
+void store::impl::stage(task_info& task, const key128& key, const configuration& config, const outcome_ptr& result,
+                        std::string_view session, bool cacheable, record_id id) {
+  auto& t = changed[task.at_group];
+  ++t.counts.records;
+  t.counts.failures += result->ok() ? 0 : 1;
+  t.counts.last = id;
+  t.counts.last_at = result->at;
+
+  const auto number = names_of(config);
+  if (!names[number].stored && std::find(new_names.begin(), new_names.end(), number) == new_names.end()) {
+    new_names.push_back(number);
+    v1::Names list;
+    for (const auto& n : *names[number].names) list.add_name(n);
+    put(family::meta, keys::tagged(keys::names, number), list);
+  }
+
+  record_message.set_key(key.bytes.data(), key.bytes.size());
+  record_message.set_names(number);
+  convert::to(config.values(), *record_message.mutable_values());
+  convert::to(*result, *record_message.mutable_outcome());
+  session_to(session, record_message);
+  keys::record_key(key_scratch, task.number, id);
+  put(family::records, key_scratch, record_message);
+  if (runs.empty() || runs.back().task != task.number || runs.back().first + runs.back().count != id)
+    runs.push_back({id, task.number, 0});
+  ++runs.back().count;
+
+  if (cacheable) {
+    cache_message.set_task(task.number);
+    cache_message.set_record(id);
+    cache_message.set_stamp(++stamp);
+    put(family::cache, key.view(), cache_message);
+  }
+  slot(key) = {key, result.get(), id, task.number};
+  placed.push_back(key);
+
+  if (!conclusive(*result)) return;
+  const auto* m = result->measured();
+  const auto value = m == nullptr ? std::nullopt : eligible(m->value);
+  if (!(t.best ? *t.best : *task.best).concerns(key, value)) return;
+  if (!t.best) t.best = *task.best;
+  t.best->apply(key, id, value);
+}
+
+status store::impl::stage(const step_item& item) {
+  const auto found = state_of(item.session);
+  if (!found) return found.err();
+  auto& state = **found;
+  if (state.staged == 0) stepped.push_back(&state);
+  key_scratch = keys::steps_of(item.session);
+  keys::put(key_scratch, state.next + state.staged++);
+
+  const auto& step = item.step;
+  step_message.set_number(step.number);
+  step_message.set_asked_before(step.asked_before);
+  step_message.set_from_cache(step.from_cache);
+  // The same key and the same result in memory: the same trial. In this very write, or in one before.
+  if (const recent& where = slot(step.key);
+      where.record != 0 && where.key == step.key && where.result == step.result.get()) {
+    step_message.mutable_record()->set_task(where.task);
+    step_message.mutable_record()->set_record(where.record);
+  } else {
+    auto& all = *step_message.mutable_inline_();
+    all.set_key(step.key.bytes.data(), step.key.bytes.size());
+    convert::to(step.config, *all.mutable_configuration());
+    convert::to(*step.result, *all.mutable_outcome());
+  }
+  put(family::sessions, key_scratch, step_message);
+  return {};
+}
+
+status store::impl::finish_group(bool durable) {
+  v1::IdRun run_message;
+  for (const auto& r : runs) {
+    run_message.set_task(r.task);
+    run_message.set_count(r.count);
+    put(family::records, keys::of_run(r.first), run_message);
+  }
+  v1::TaskCounts counts_message;
+  for (const auto& t : changed) {
+    counts_message.set_records(t.counts.records);
+    counts_message.set_failures(t.counts.failures);
+    counts_message.set_last_record(t.counts.last);
+    counts_message.set_last_at_ns(t.counts.last_at.count());
+    put(family::meta, keys::tagged(keys::counts, t.task->number), counts_message);
+    if (t.best)
+      put(family::best, keys::of_best(t.task->workload, t.task->target, t.task->method),
+          message_of(t.task->number, *t.best));
+  }
+  if (auto done = db->write(batch, durable); !done) {
+    stamp = stamp_before;
+    abandon_group();
+    return done;
+  }
+  written = true;
+  for (auto* s : stepped) s->next += std::exchange(s->staged, 0);
+  std::vector<task_info*> rebuild;
+  {
+    const std::unique_lock guard(state_lock);
+    for (auto& t : changed) {
+      t.task->counts = t.counts;
+      t.task->stored = true;
+      t.task->entry = {};
+      if (!t.best) continue;
+      t.task->best = std::move(t.best);
+      t.task->top = nullptr;
+      if (t.task->best->incomplete()) rebuild.push_back(t.task);
+    }
+    for (const auto n : new_names) names[n].stored = true;
+  }
+  placed.clear();
+  stepped.clear();
+  changed.clear();
+  // Where this fails the list stays marked as incomplete, and is rebuilt when it is asked for.
+  for (auto* t : rebuild) [[maybe_unused]] const auto done = rebuild_best(*t);
+  return {};
+}
+
+status store::append(std::span<record_item> records, std::span<const step_item> steps) {
+  auto& i = *impl_;
+  const std::lock_guard guard(i.write_lock);
+  if (i.read_only) return error{errc::store_unusable, "the store '" + path() + "' is open for reading only", {}};
+  if (records.empty() && steps.empty()) return {};
+  i.begin_group();
+  auto id = i.next_record;
+  for (const auto& r : records) {
+    auto& task = i.info_of(r.what->of);
+    if (auto ready = i.prepare(task); !ready) return ready;
+    i.stage(task, r.what->key, r.what->config, r.result, r.session, r.cacheable, id++);
+  }
+  for (const auto& s : steps)
+    if (auto staged = i.stage(s); !staged) return staged;
+  if (auto done = i.finish_group(!records.empty()); !done) return done;
+  if (records.empty()) return {};
+  for (auto& r : records) r.record = i.next_record++;
+  i.place.acknowledge(i.next_record - 1);
+  return {};
+}
+
+} // namespace attune::storage

@@ -1,0 +1,156 @@
+// What the parts of the store share: store.cpp (opening, appending), store_read.cpp (records, tasks, best),
+// store_sessions.cpp, store_cache.cpp, store_verify.cpp.
+#pragma once
+
+#include "storage/best_table.hpp"
+#include "storage/convert.hpp"
+#include "storage/database.hpp"
+#include "storage/folder.hpp"
+#include "storage/keys.hpp"
+#include "storage/store.hpp"
+
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace attune::storage {
+
+struct digest_hash {
+  std::size_t operator()(const digest& d) const noexcept {
+    std::size_t h = 0;
+    std::memcpy(&h, d.bytes.data(), sizeof h);
+    return h;
+  }
+};
+
+/// What is kept in memory of each task. Changed by the writer alone, under the state lock.
+struct task_info {
+  std::uint32_t number = 0;
+  digest task, workload, target, method;
+  goal direction = goal::minimize;
+  task_counts counts;
+  std::optional<best_table> best; ///< none: not read yet
+  /// The records of the best ones, read when they are first asked for; null: not read, or the table has changed.
+  std::shared_ptr<const std::vector<record>> top;
+  std::string entry;   ///< the message, until it is stored
+  bool stored = false; ///< its entry is on the disk
+  std::uint64_t in_group = 0;
+  std::size_t at_group = 0; ///< its place in the group of that number
+};
+
+struct names_info {
+  parameter_names names;
+  bool stored = false;
+};
+
+struct session_state {
+  std::uint64_t next = 0;   ///< the number of its next step
+  std::uint64_t staged = 0; ///< steps in the write that is being made
+};
+
+/// Where the record of a result lies that was written or restored lately.
+struct recent {
+  key128 key;
+  const outcome* result = nullptr;
+  std::uint64_t record = 0;
+  std::uint32_t task = 0;
+};
+
+struct store::impl {
+  explicit impl(folder f) : place(std::move(f)) {}
+
+  folder place;
+  bool read_only = false;
+  std::unique_ptr<database> db;
+  std::vector<std::string> notices;
+
+  /// Held by a writer from the first look to the end of its write. Taken before state_lock.
+  std::mutex write_lock;
+  /// Guards what readers look at: the tasks and the names. Never held while the disk is waited for, but to read a best
+  /// list or a few records for the first time.
+  mutable std::shared_mutex state_lock;
+
+  std::deque<task_info> tasks; ///< by number; 0 is never used
+  std::unordered_map<digest, std::uint32_t, digest_hash> task_numbers;
+  std::deque<names_info> names;
+  std::unordered_map<std::string, std::uint32_t> names_numbers; ///< by the joined names
+
+  // The writer's.
+  record_id next_record = 1;
+  std::uint64_t stamp = 0;
+  bool written = false;
+  std::unordered_map<std::string, session_state> session_states;
+  std::vector<recent> lately; ///< direct-mapped by key
+
+  /// What one write adds, until it is known to be on the disk.
+  struct touched {
+    task_info* task = nullptr;
+    task_counts counts;
+    std::optional<best_table> best;
+  };
+  struct run {
+    record_id first = 0;
+    std::uint32_t task = 0;
+    std::uint64_t count = 0;
+  };
+  rocksdb::WriteBatch batch;
+  std::uint64_t group = 0;
+  std::vector<touched> changed;
+  std::vector<run> runs;
+  std::vector<std::uint32_t> new_names;
+  std::vector<session_state*> stepped;
+  std::vector<key128> placed; ///< in `lately`
+  std::uint64_t stamp_before = 0;
+  // Reused, so that a record costs no allocation.
+  v1::Record record_message;
+  v1::CacheEntry cache_message;
+  v1::SessionStep step_message;
+  std::string key_scratch, value_scratch;
+  task_ptr last_task;
+  task_info* last_info = nullptr;
+  parameter_names last_names;
+  std::uint32_t last_names_number = 0;
+
+  status load();
+  status load_meta();
+
+  // store.cpp
+  void begin_group();
+  void abandon_group();
+  void put(family f, std::string_view key, const google::protobuf::MessageLite& message);
+  task_info& info_of(const task_ptr& of);
+  task_info& add_task(const task_entry& entry);
+  std::uint32_t names_of(const configuration& config);
+  status prepare(task_info& task);
+  /// @pre prepare(task) in this group
+  void stage(task_info& task, const key128& key, const configuration& config, const outcome_ptr& result,
+             std::string_view session, bool cacheable, record_id id);
+  status stage(const step_item& item);
+  status finish_group(bool durable);
+  status rebuild_best(task_info& task);
+
+  // store_sessions.cpp
+  result<session_state*> state_of(const std::string& id);
+
+  // store_read.cpp
+  task_info* known(const digest& task);
+  status need_best(task_info& task);
+  result<best_table> recompute_best(const task_info& task) const;
+  result<record> read_record(const task_info& task, record_id id, std::string_view value, v1::Record& message) const;
+  result<std::optional<record>> record_at(const task_info& task, record_id id) const;
+  result<std::shared_ptr<const std::vector<record>>> top_of(task_info& task);
+  result<task_entry> entry_of_task(const digest& task) const;
+  recent& slot(const key128& key) { return lately[std::hash<key128>()(key) & (lately.size() - 1)]; }
+};
+
+/// What counts for the best of a configuration: measured, or failed by the candidate's own fault.
+inline bool conclusive(const outcome& o) noexcept { return o.ok() || !is_infrastructure(o.failed()->kind); }
+
+/// A best list as it is written, and read. The goal is the task's.
+v1::BestList message_of(std::uint32_t task, const best_table& table);
+result<best_table> table_of(goal direction, const v1::BestList& message);
+
+inline rocksdb::Slice slice(std::string_view s) { return {s.data(), s.size()}; }
+
+} // namespace attune::storage

@@ -1,0 +1,73 @@
+// The examples do what they say.
+#include "tests/scenarios/attune_process.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace attune::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string gemm = ATTUNE_SOURCE_DIR "/examples/gemm";
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(the_matrix_multiply_is_right_in_every_corner_of_its_space) {
+  const scenario s;
+  const char* corners[] = {
+      "-O1",
+      "-O2 -DPLAIN",
+      "-O3 -DVEC=1 -DTILE_M=7 -DTILE_N=9 -DTILE_K=5 -DMICRO_M=3 -DMICRO_N=2 -DORDER=k,j,i -DUNROLL=4",
+      "-O2 -DVEC=16 -DMICRO_M=8 -DMICRO_N=3 -DTILE_M=16 -DTILE_N=512 -DPACK_A=true -DPACK_B=false -DORDER=j,k,i "
+      "-DPREFETCH=16",
+      "-O3 -funroll-loops -DVEC=4 -DMICRO_M=6 -DMICRO_N=4 -DTILE_M=100 -DTILE_N=48 -DPACK_A=0 -DPACK_B=1 -DORDER=i,k,j "
+      "-DPREFETCH= -DUNROLL=8",
+      "-O1 -DVEC=8 -DMICRO_M=2 -DMICRO_N=1 -DTILE_K=16 -DPACK_A=1 -DPACK_B=1 -DORDER=k,i,j -DUNROLL=2",
+  };
+  for (const std::string corner : corners) {
+    const auto built =
+        process({"/bin/sh", "-c", "g++ -march=native " + corner + " " + gemm + "/gemm.cpp -o ./gemm"}, s.folder())
+            .wait(60s);
+    BOOST_REQUIRE_MESSAGE(built.exit == 0, corner << ": " << built.told());
+    const auto verified = process({s.path("gemm"), "--verify"}, s.folder()).wait(60s);
+    BOOST_TEST(verified.exit == 0, corner << ": " << verified.told());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_space_of_the_matrix_multiply_is_large_and_holds_its_default) {
+  const scenario s;
+  const auto e = s.attune({"space", gemm + "/gemm.yaml", "--count", "--json"});
+  BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
+  BOOST_TEST(e.document()["parameters"] >= 8, e.told());
+  BOOST_TEST(e.document()["valid"] > 100'000, e.told());
+  BOOST_TEST(e.document()["valid"] < e.document()["cartesian"], e.told());
+}
+
+BOOST_AUTO_TEST_CASE(the_matrix_multiply_is_tuned_and_remembered) {
+  const scenario s;
+  const auto first = s.tune(gemm + "/gemm.yaml", {"--trials", "4"}, 120s);
+  BOOST_REQUIRE_MESSAGE(first.exit == 0, first.told());
+  const auto d = first.document();
+  BOOST_TEST(d["best"]["unit"] == "s");
+  BOOST_TEST(d["best"]["value"] < 10);
+  BOOST_TEST(d["trials"]["proposed"] == 4);
+  BOOST_TEST(!d["trials"]["failed"].contains("build_error"), first.told());
+  BOOST_TEST(!d["trials"]["failed"].contains("wrong_output"), first.told());
+  const auto again = s.tune(gemm + "/gemm.yaml", {"--trials", "4"});
+  BOOST_REQUIRE_MESSAGE(again.exit == 0, again.told());
+  BOOST_TEST(again.document()["trials"]["measured"] == 0, again.told());
+  BOOST_TEST(again.document()["trials"]["cached"] == 4, again.told());
+  BOOST_TEST(again.document()["best"]["config"] == d["best"]["config"], again.told());
+}
+
+BOOST_AUTO_TEST_CASE(a_program_tunes_a_part_of_itself_and_finds_the_result_again) {
+  const scenario s;
+  const auto run = [&] { return process({EMBEDDED_EXAMPLE, s.store()}, s.folder()).wait(60s); };
+  const auto first = run();
+  BOOST_REQUIRE_MESSAGE(first.exit == 0, first.told());
+  BOOST_TEST(first.out.find("measured 60, from the store 0") != std::string::npos, first.told());
+  const auto again = run();
+  BOOST_REQUIRE_MESSAGE(again.exit == 0, again.told());
+  BOOST_TEST(again.out.find("measured 0, from the store 60") != std::string::npos, again.told());
+  BOOST_TEST(again.out.substr(0, again.out.find('\n')) == first.out.substr(0, first.out.find('\n')));
+}

@@ -1,0 +1,160 @@
+// Kills a tuning run of fast trials with SIGKILL at random instants, again and again on one store, and looks at what is
+// left each time:
+//   - the store opens and `attune db verify` finds nothing;
+//   - every record that was there is there still, unchanged; what the progress had told is recorded. And a trial starts
+//     only against a credit that an earlier one gave back by being told, so at most so many runs may lack their record;
+//   - no configuration with a record is run again; no record without a run; no two records of one configuration.
+// At the end the run is let to its end, and the number of distinct records must be exact.
+//
+//   kill_rounds [ROUNDS [SEED]]
+#include "core/random.hpp"
+#include "tests/scenarios/attune_process.hpp"
+
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <regex>
+
+using namespace attune::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Trials that may be under way at one moment, in whatever state: the windows of all actors together.
+constexpr std::size_t most_in_flight = 16;
+
+struct broken {
+  std::string what;
+};
+
+void must(bool holds, const std::string& what) {
+  if (!holds) throw broken{what};
+}
+
+/// Each configuration's record, as text.
+std::map<int, std::string> records_of(const scenario& s) {
+  const auto e = s.attune({"history", "s.yaml", "--json"});
+  // A run that was killed before its store was there has no history.
+  if (!s.store_exists()) return {};
+  const auto d = e.document();
+  must(e.exit == 0 && d.is_object(), "attune history: " + e.told());
+  std::map<int, std::string> out;
+  for (const auto& r : d["records"])
+    must(out.emplace(r["config"]["x"].get<int>(), r.dump()).second, "two records of one configuration: " + r.dump());
+  return out;
+}
+
+std::map<int, int> runs_of(const scenario& s) {
+  std::map<int, int> out;
+  for (const auto& line : s.lines("runs.log")) ++out[std::atoi(line.c_str())];
+  return out;
+}
+
+/// The largest number of trials that the progress on standard error had told as done.
+std::size_t told_done(const std::string& progress) {
+  static const std::regex line("t: ([0-9]+)/[0-9]+ done");
+  std::size_t most = 0;
+  for (std::sregex_iterator at(progress.begin(), progress.end(), line), end; at != end; ++at)
+    most = std::max(most, static_cast<std::size_t>(std::stoul((*at)[1])));
+  return most;
+}
+
+void torture(int rounds, std::uint64_t seed) {
+  attune::random_engine rng(seed);
+  const scenario s;
+  const auto budget = static_cast<std::size_t>(rounds) * 60 + 100;
+  s.write("s.yaml",
+          "task: t\nparameters: {x: {range: [1, 100000]}}\nrun: {command: \"echo {x} >>runs.log; echo {x}\"}\n"
+          "search: {strategy: random, trials: " +
+              std::to_string(budget) + "}\n");
+  std::map<int, std::string> known;
+  std::map<int, int> runs;
+  std::size_t early = 0, finished = 0, most_unrecorded = 0, most_told = 0;
+  for (int round = 1; round <= rounds; ++round) {
+    // From the first milliseconds, where the store is being opened, to the thick of it.
+    const auto delay = milliseconds(static_cast<int>(std::exp(rng.uniform() * std::log(600.0)) * 2));
+    auto running = s.start({"tune", "s.yaml", "--json", "--slots", rng.chance(0.5) ? "1" : "3"});
+    const bool over = running.gone_within(delay);
+    running.signal(SIGKILL);
+    const auto e = running.wait(20s);
+    must(!e.timed_out, "it could not be killed");
+    if (over) {
+      must(e.exit == 0, "round " + std::to_string(round) + " ended by itself: " + e.told());
+      ++finished;
+    }
+
+    if (s.store_exists()) {
+      const auto verified = s.attune({"db", "verify", "--json"});
+      must(verified.exit == 0, "attune db verify: " + verified.told());
+    }
+    const auto now = records_of(s);
+    const auto ran = runs_of(s);
+    if (now.size() == known.size()) ++early;
+    const auto told = told_done(e.err);
+    most_told = std::max(most_told, told);
+    must(now.size() >= told, "told " + std::to_string(told) + " done, recorded " + std::to_string(now.size()));
+    for (const auto& [x, text] : known) {
+      const auto at = now.find(x);
+      must(at != now.end(), "lost: " + text);
+      must(at->second == text, "changed: " + text + " became " + at->second);
+      must(ran.at(x) == runs[x], "measured again though it was recorded: x=" + std::to_string(x));
+    }
+    std::size_t unrecorded = 0;
+    for (const auto& [x, n] : ran)
+      if (!now.contains(x)) ++unrecorded;
+    for (const auto& [x, text] : now) must(ran.contains(x), "a record without a run: " + text);
+    // Those that earlier kills had cut off may be waiting for their second turn.
+    most_unrecorded = std::max(most_unrecorded, unrecorded);
+    must(unrecorded <= most_in_flight * 2, std::to_string(unrecorded) + " runs without a record");
+    known = now;
+    runs = ran;
+    if (round % 10 == 0 || round == rounds)
+      std::printf("round %d: killed after %lld ms, %zu records\n", round, static_cast<long long>(delay.count()),
+                  known.size());
+    std::fflush(stdout);
+  }
+
+  must(rounds < 10 || most_told > 0, "the progress has never told anything");
+  const auto e = s.tune("s.yaml", {}, 300s);
+  must(e.exit == 0, "the last run: " + e.told());
+  const auto now = records_of(s);
+  const auto ran = runs_of(s);
+  for (const auto& [x, text] : known) must(ran.at(x) == runs[x], "measured again: x=" + std::to_string(x));
+  must(now.size() == budget, std::to_string(now.size()) + " records, not " + std::to_string(budget));
+  must(e.document()["trials"]["proposed"] == budget, "not all were counted: " + e.told());
+  const auto stats = s.attune({"db", "stats", "--json"});
+  must(stats.document()["records"] == budget, "attune db stats: " + stats.told());
+  std::size_t all = 0;
+  for (const auto& [x, n] : ran) all += static_cast<std::size_t>(n);
+  must(ran.size() == budget, std::to_string(ran.size()) + " configurations run, not " + std::to_string(budget));
+  must(s.survivors().empty(), "a process is left behind");
+  std::printf("rounds %d, records %zu, runs %zu (%zu cut off by a kill), at most %zu without a record at once, "
+              "%zu rounds killed before anything new was recorded, %zu ended by themselves\n",
+              rounds, now.size(), all, all - budget, most_unrecorded, early, finished);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+  const auto seed =
+      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : static_cast<unsigned long long>(std::time(nullptr));
+  if (rounds < 1) {
+    std::fprintf(stderr, "usage: kill_rounds [ROUNDS [SEED]]\n");
+    return 2;
+  }
+  std::printf("seed %llu\n", seed);
+  try {
+    torture(rounds, seed);
+  } catch (const broken& b) {
+    std::printf("BROKEN: %s\n", b.what.c_str());
+    return 1;
+  } catch (const std::exception& e) {
+    std::printf("BROKEN: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,448 @@
+// The dispatcher against a world that answers, fails, hangs and goes away at random, and a model that keeps its own
+// books and checks every action by them.
+#include "core/random.hpp"
+#include "schedulers/dispatcher.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+using namespace attune;
+using namespace attune::schedulers;
+using std::chrono::milliseconds;
+using sec = std::chrono::seconds;
+
+namespace {
+
+/// A rule that was broken; ends the sequence (what follows would be noise).
+void require(bool held, const char* rule) {
+  if (!held) throw std::runtime_error(rule);
+}
+
+class model {
+public:
+  explicit model(std::uint64_t seed) : random_(seed), d_(options()) {
+    options_ = options();
+    const auto builders = random_.below(4), slots = random_.below(4);
+    for (std::uint64_t i = 0; i < builders; ++i) come(false);
+    for (std::uint64_t i = 0; i < slots; ++i) come(true);
+  }
+
+  void step() {
+    switch (random_.below(12)) {
+    case 0:
+    case 1:
+    case 2:
+      submit();
+      break;
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+      answer();
+      break;
+    case 7:
+      pass_time();
+      break;
+    case 8:
+      reach_deadline();
+      break;
+    case 9:
+      if (random_.chance(0.3)) come(random_.chance(0.5));
+      break;
+    case 10:
+      if (random_.chance(0.2))
+        go();
+      else if (random_.chance(0.3))
+        stale_answer();
+      break;
+    default:
+      if (random_.chance(0.1)) {
+        cancel(1 + random_.below(clients));
+      } else if (random_.chance(0.3)) {
+        admission_ = {1 + static_cast<std::uint32_t>(random_.below(3)),
+                      1 + static_cast<std::uint32_t>(random_.below(3))};
+        d_.set_admission(admission_, now_, out_);
+        settle();
+      }
+    }
+  }
+
+  /// The world behaves from here on: everything must come to its end.
+  void drain() {
+    for (int i = 0; d_.in_hand() > 0; ++i) {
+      require(i < 100000, "it never ends");
+      bool any = false;
+      for (const auto& [id, p] : places_)
+        if (p.job && !p.stuck && random_.chance(0.7)) {
+          answer_of(id, std::nullopt);
+          any = true;
+          break;
+        }
+      if (!any) reach_deadline();
+      bool busy = false;
+      for (const auto& [id, p] : places_) busy = busy || (p.job && !p.stuck);
+      require(busy || d_.in_hand() == 0 || d_.next_deadline().has_value(),
+              "trials are in hand and nothing will happen");
+    }
+    while (d_.next_deadline()) reach_deadline();
+    require(d_.waiting() == 0 && d_.load().building == 0 && d_.load().running == 0 && d_.load().ready == 0 &&
+                !d_.load().section_taken,
+            "something is left in hand");
+    require(jobs_.empty() && ended_ == submitted_, "a trial has not ended");
+  }
+
+  std::size_t submitted() const { return submitted_; }
+  std::map<std::string, std::size_t> seen;
+
+private:
+  static constexpr std::uint64_t clients = 4;
+  enum class stage { to_build, building, to_run, running };
+  struct trial_books {
+    job what;
+    stage at = stage::to_build;
+    bool is_built = false, cancelled = false;
+    std::set<place_id> failed;
+    std::uint32_t attempts = 0, lost = 0;
+  };
+  struct place_books {
+    bool slot = false;
+    std::optional<job_id> job;
+    bool stopping = false, stuck = false;
+    nanoseconds told{0};
+  };
+
+  static dispatcher_options options() {
+    dispatcher_options o;
+    o.retry = {.attempts = 3, .devices_lost = 2};
+    o.admission = {2, 2};
+    o.grace = sec(2);
+    o.no_place_wait = sec(8);
+    o.queue_bound = 24;
+    return o;
+  }
+
+  void submit() {
+    job j;
+    j.id = next_job_++;
+    j.client = 1 + random_.below(clients);
+    j.needs_build = random_.chance(0.6);
+    j.exclusive = random_.chance(0.3); // also without a build, where it means nothing
+    j.build_limit = random_.chance(0.8) ? nanoseconds(sec(1 + random_.below(9))) : nanoseconds(0);
+    j.run_limit = random_.chance(0.8) ? nanoseconds(sec(1 + random_.below(5))) : nanoseconds(0);
+    const bool room = jobs_.size() < options_.queue_bound;
+    if (room) {
+      jobs_[j.id] = {j, j.needs_build ? stage::to_build : stage::to_run, false, false, {}, 0, 0};
+      ++submitted_;
+    }
+    require(d_.submit(j, now_, out_) == room, "the bound is not kept");
+    require(room || out_.empty(), "a refused trial led to something");
+    settle();
+  }
+
+  void answer() {
+    std::vector<place_id> busy;
+    for (const auto& [id, p] : places_)
+      if (p.job) busy.push_back(id);
+    if (busy.empty()) return;
+    std::optional<failure_kind> why;
+    const auto dice = random_.below(10);
+    if (dice == 0) why = failure_kind::internal;
+    if (dice == 1) why = failure_kind::device_lost;
+    if (dice == 2) why = failure_kind::run_error;
+    answer_of(busy[random_.below(busy.size())], why);
+  }
+
+  void answer_of(place_id id, std::optional<failure_kind> why) {
+    place_books& p = places_.at(id);
+    const job_id j = *p.job;
+    const bool late = p.stuck, slot = p.slot, decided = p.stopping;
+    p.job.reset();
+    p.stopping = p.stuck = false;
+    stale_.push_back({id, j, slot});
+    ++seen[late ? "late answer" : "answer"];
+    if (!late) {
+      trial_books& t = jobs_.at(j);
+      if (why && !decided && (*why == failure_kind::internal || *why == failure_kind::device_lost)) fault(t, id, *why);
+      answered_ = j;
+      good_ = !why && !decided;
+      if (good_ && !slot) {
+        t.is_built = true;
+        t.at = stage::to_run;
+        answered_.reset();
+      }
+    }
+    std::optional<failure> f;
+    if (why) f = failure{*why, "it", {}, {}};
+    if (slot)
+      d_.ran(id, j, f, now_, out_);
+    else
+      d_.built(id, j, f, now_, out_);
+    settle();
+  }
+
+  /// An answer that has been given already, or comes from a place that is gone.
+  void stale_answer() {
+    if (stale_.empty()) return;
+    const auto& [place, j, slot] = stale_[random_.below(stale_.size())];
+    // A place that has the same trial again (a section that was built again) would be meant by it.
+    if (const auto at = places_.find(place); at != places_.end() && at->second.job == j) return;
+    if (slot)
+      d_.ran(place, j, std::nullopt, now_, out_);
+    else
+      d_.built(place, j, std::nullopt, now_, out_);
+    require(out_.empty(), "an answer that nobody waits for led to something");
+    settle();
+  }
+
+  void come(bool slot) {
+    if (places_.size() >= 8) return;
+    const auto id = next_place_++;
+    places_[id] = {slot, std::nullopt, false, false, {}};
+    if (slot)
+      d_.add_slot(id, now_, out_);
+    else
+      d_.add_builder(id, now_, out_);
+    settle();
+  }
+
+  void go() {
+    if (places_.empty()) return;
+    auto at = places_.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(random_.below(places_.size())));
+    const auto id = at->first;
+    const auto p = at->second;
+    places_.erase(at);
+    ++seen["loss"];
+    if (p.job) stale_.push_back({id, *p.job, p.slot});
+    if (p.job && !p.stuck) {
+      if (!p.stopping) fault(jobs_.at(*p.job), id, failure_kind::device_lost);
+      answered_ = *p.job;
+      good_ = false;
+    }
+    d_.remove_place(id, now_, out_);
+    settle();
+  }
+
+  void fault(trial_books& t, place_id at, failure_kind why) {
+    t.failed.insert(at);
+    if (why == failure_kind::device_lost) ++t.lost;
+  }
+
+  void cancel(std::uint64_t client) {
+    std::set<job_id> waiting;
+    for (auto& [id, t] : jobs_) {
+      if (t.what.client != client) continue;
+      t.cancelled = true;
+      if (t.at == stage::to_build || t.at == stage::to_run) waiting.insert(id);
+    }
+    ++seen["cancel"];
+    d_.cancel(client, now_, out_);
+    settle();
+    for (const auto id : waiting) require(!jobs_.count(id), "a cancelled trial still waits");
+    for (const auto& [id, p] : places_)
+      if (p.job && !p.stuck && jobs_.at(*p.job).what.client == client)
+        require(p.stopping, "a cancelled trial's place was not told");
+  }
+
+  void pass_time() {
+    now_ += milliseconds(random_.below(3000));
+    const auto due = d_.next_deadline();
+    d_.tick(now_, out_);
+    require((due && *due <= now_) == !out_.empty(), "tick and next_deadline do not agree");
+    settle();
+  }
+
+  void reach_deadline() {
+    const auto due = d_.next_deadline();
+    if (!due) return;
+    now_ = std::max(now_, *due);
+    d_.tick(now_, out_);
+    require(!out_.empty(), "a deadline came and nothing was done");
+    settle();
+    const auto then = d_.next_deadline();
+    require(!then || *then > now_, "a deadline stayed");
+  }
+
+  // ---- what the dispatcher wants, by the books --------------------------------------------------------------------
+
+  std::uint32_t working(bool slot) const {
+    std::uint32_t n = 0;
+    for (const auto& [id, p] : places_) n += p.slot == slot && p.job && !p.stuck;
+    return n;
+  }
+
+  void take(place_id id, job_id j, bool slot) {
+    require(jobs_.count(j) == 1, "a trial that is not in hand was started");
+    const auto at = places_.find(id);
+    require(at != places_.end() && at->second.slot == slot, "a place that is not there");
+    require(!at->second.job, "a place with two trials");
+    trial_books& t = jobs_.at(j);
+    require(t.failed.count(id) == 0, "again on the place that failed");
+    require(!section_ || *section_ == j, "a section was entered");
+    require(!t.cancelled, "a cancelled trial was started");
+    require(t.failed.size() < options_.retry.attempts && t.lost < options_.retry.devices_lost, "too many attempts");
+    at->second.job = j;
+    at->second.stopping = false;
+  }
+
+  void act(const start_build& a) {
+    require(working(true) == 0, "a build beside a run");
+    const auto others = working(false);
+    require(others < admission_.builders, "more builds than admitted");
+    take(a.builder, a.job, false);
+    trial_books& t = jobs_.at(a.job);
+    require(t.at == stage::to_build, "a build out of turn");
+    t.at = stage::building;
+    if (t.what.exclusive) {
+      require(others == 0, "a section beside a build");
+      section_ = a.job;
+    }
+    ++seen["build"];
+  }
+  void act(const start_run& a) {
+    require(working(false) == 0, "a run beside a build");
+    require(working(true) < admission_.slots, "more runs than admitted");
+    take(a.slot, a.job, true);
+    trial_books& t = jobs_.at(a.job);
+    require(t.at == stage::to_run && t.is_built == t.what.needs_build, "a run out of turn");
+    require(!(t.what.exclusive && t.what.needs_build) || section_ == a.job, "a section without its holder");
+    t.at = stage::running;
+    ++seen["run"];
+  }
+  void act(const stop_place& a) {
+    place_books& p = places_.at(a.place);
+    require(p.job == a.job && !p.stuck && !p.stopping, "told to stop what it does not do, or twice");
+    p.stopping = true;
+    p.told = now_;
+    ++seen["stop"];
+  }
+  void act(const place_stuck& a) {
+    place_books& p = places_.at(a.place);
+    require(p.job == a.job && p.stopping && !p.stuck, "given up without being told");
+    require(now_ - p.told >= options_.grace, "given up within the grace");
+    p.stuck = true;
+    gone_ = a.job;
+    ++seen["stuck"];
+  }
+  void act(const retry_later& a) {
+    require(answered_ == a.job && !good_, "tried again without a fault");
+    answered_.reset();
+    trial_books& t = jobs_.at(a.job);
+    require(t.failed.count(a.failed_at) == 1 && !t.cancelled, "tried again for a failure of its own");
+    require(++t.attempts < options_.retry.attempts, "too many retries");
+    const bool again = t.at == stage::building || (t.what.exclusive && t.what.needs_build);
+    if (again) t.is_built = false;
+    t.at = again ? stage::to_build : stage::to_run;
+    if (section_ == a.job) section_.reset();
+    ++seen["retry"];
+  }
+  void end(job_id j) {
+    require(jobs_.count(j) == 1, "ended twice, or never in hand");
+    for (const auto& [id, p] : places_) require(p.job != j || p.stuck, "ended while a place works on it");
+    jobs_.erase(j);
+    ++ended_;
+    if (answered_ == j) answered_.reset();
+    if (gone_ == j) gone_.reset();
+    if (section_ == j) section_.reset();
+  }
+  void act(const finish_answered& a) {
+    require(answered_ == a.job && good_, "a result out of nothing");
+    end(a.job);
+    ++seen["done"];
+  }
+  void act(const finish_failed& a) {
+    const trial_books& t = jobs_.at(a.job);
+    require(!(answered_ == a.job && good_), "a good answer became a failure");
+    require(a.quarantined == (t.lost >= options_.retry.devices_lost), "quarantine by another count");
+    end(a.job);
+    ++seen[a.quarantined ? "quarantine" : to_string(a.why.kind)];
+  }
+
+  void settle() {
+    for (const auto& a : out_) {
+      require(!gone_ || std::holds_alternative<finish_failed>(a), "a trial whose place was given up goes on");
+      std::visit([this](const auto& one) { act(one); }, a);
+    }
+    out_.clear();
+    require(!answered_ && !gone_, "an answer without a consequence");
+    std::size_t waiting = 0, ready = 0;
+    for (const auto& [id, t] : jobs_) {
+      waiting += t.at == stage::to_build || t.at == stage::to_run;
+      ready += t.at == stage::to_run && t.is_built;
+    }
+    require(d_.in_hand() == jobs_.size(), "in_hand is wrong");
+    require(d_.waiting() == waiting, "waiting is wrong");
+    require(d_.load().building == working(false) && d_.load().running == working(true), "load is wrong");
+    require(d_.load().ready == ready, "ready is wrong");
+    require(d_.load().section_taken == section_.has_value(), "section_taken is wrong");
+    require(working(false) == 0 || working(true) == 0, "a build and a run at once");
+    if (working(false) + working(true) == 0) nothing_is_left_lying();
+  }
+
+  /// On a machine where nothing goes on, whatever waits waits for a place that is not there.
+  void nothing_is_left_lying() {
+    bool any_slot = false;
+    for (const auto& [place, p] : places_) any_slot = any_slot || (p.slot && !p.stuck);
+    for (const auto& [id, t] : jobs_) {
+      // Behind a section, or behind enough that is ready already while there is no slot.
+      if ((section_ && *section_ != id) || (t.at == stage::to_build && !any_slot)) continue;
+      const bool slot = t.at == stage::to_run;
+      for (const auto& [place, p] : places_)
+        require(p.slot != slot || p.stuck, "a trial waits and a place in service has nothing to do");
+    }
+    require(jobs_.empty() || d_.next_deadline().has_value(), "trials wait without a limit");
+  }
+
+  random_engine random_;
+  dispatcher d_;
+  dispatcher_options options_;
+  quiet_admission admission_{2, 2};
+  nanoseconds now_ = sec(100);
+  std::vector<action> out_;
+  std::map<job_id, trial_books> jobs_;
+  std::map<place_id, place_books> places_;
+  std::vector<std::tuple<place_id, job_id, bool>> stale_;
+  std::optional<job_id> section_, answered_, gone_;
+  bool good_ = false;
+  job_id next_job_ = 1;
+  place_id next_place_ = 1;
+  std::size_t submitted_ = 0, ended_ = 0;
+};
+
+std::uint64_t first_seed() {
+  const char* given = std::getenv("ATTUNE_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(dispatcher_model)
+
+BOOST_AUTO_TEST_CASE(no_sequence_of_events_breaks_a_rule) {
+  const auto first = first_seed();
+  constexpr std::uint64_t sequences = 4000;
+  BOOST_TEST_MESSAGE("seeds " << first << " to " << first + sequences - 1 << " (ATTUNE_SEED sets the first)");
+  std::map<std::string, std::size_t> seen;
+  for (std::uint64_t seed = first; seed < first + sequences; ++seed) {
+    model m(seed);
+    int step = 0;
+    try {
+      for (; step < 200; ++step) m.step();
+      m.drain();
+    } catch (const std::exception& e) {
+      BOOST_FAIL("seed " << seed << ", step " << step << ": " << e.what());
+    }
+    for (const auto& [what, n] : m.seen) seen[what] += n;
+  }
+  for (const auto& [what, n] : seen) BOOST_TEST_MESSAGE(what << ": " << n);
+  // A world in which nothing happens would prove nothing.
+  for (const auto* what : {"build", "run", "done", "retry", "quarantine", "stop", "stuck", "late answer", "loss",
+                           "cancel", "run_timeout", "build_timeout", "device_lost", "cancelled", "internal"})
+    BOOST_TEST(seen[what] > 100u, what);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
