@@ -54,7 +54,6 @@ cell play(const search::replay_table& table, const std::string& strategy, std::u
   const double optimum = table.optimum();
   for (const auto& r : runs) {
     const double s = search::score(table, r.best, random, base.trials);
-    if (std::getenv("VERBOSE")) std::printf("    %+.3f last %.4f\n", s, r.best.back() / optimum);
     sum += s;
     squares += s * s;
     out.broken += r.duplicates + r.invalid;

@@ -1,5 +1,6 @@
 #include "bench/replay_spaces.hpp"
 
+#include "cli/recorded_table.hpp"
 #include "core/random.hpp"
 #include "storage/recorded.hpp"
 
@@ -13,27 +14,9 @@ namespace {
 result<named_table> recorded(const std::string& path) {
   auto read = storage::read_recorded(path);
   if (!read) return read.err();
-  std::vector<search::enumerated_space::axis> axes;
-  for (const auto& p : read->parameters) {
-    const bool numbers = std::all_of(p.values.begin(), p.values.end(), [](const value& v) { return v.is_number(); });
-    axes.push_back({p.name, p.values, numbers});
-  }
-  std::vector<search::point> points;
-  for (const auto& t : read->trials) points.push_back(t.at);
-  auto space = search::enumerated_space::make(std::move(axes), std::move(points));
-  if (!space) return space.err();
-  named_table out;
-  out.name = path.substr(path.rfind('/') + 1);
-  out.table.over = *space;
-  out.table.direction = read->direction;
-  out.table.results.resize((*space)->size());
-  for (const auto& t : read->trials) {
-    auto& r = out.table.results[static_cast<std::size_t>(*(*space)->index_of(t.at))];
-    if (t.result.ok()) r.value = t.written;
-    r.build_s = seconds(t.result.phases.build);
-    r.run_s = seconds(t.result.phases.run);
-  }
-  return out;
+  auto table = cli::table_of(*read);
+  if (!table) return table.err();
+  return named_table{path.substr(path.rfind('/') + 1), std::move(*table)};
 }
 
 /// A cost in the manner of GPU kernels: work a thread and block shapes have sweet spots that depend on each other,

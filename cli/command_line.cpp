@@ -41,7 +41,7 @@ std::optional<std::uint32_t> read_places(const std::string& option, const std::s
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target;
+      target, recorded, seeds, workers, svg;
   std::vector<std::string> specs;
   bool json = false, remeasure = false, dry_run = false, quiet = false, count = false, list = false;
 };
@@ -65,7 +65,7 @@ void add_spec(CLI::App& to, raw& r) {
 struct parser {
   CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
   raw r;
-  CLI::App *tune, *space, *best, *history, *db, *doctor, *stats, *verify;
+  CLI::App *tune, *space, *best, *history, *replay, *db, *doctor, *stats, *verify;
 
   parser() {
     app.require_subcommand(1);
@@ -125,6 +125,21 @@ is set() lines.
 
     history = command(app, "history", "List every record of a spec's task, failures and their messages too");
     add_spec(*history, r);
+
+    replay = command(app, "replay", "Play strategies against a recorded space");
+    replay->add_option("RECORDED", r.recorded, "A Kernel Tuner cache or a T4 file, also gzip")
+        ->required()
+        ->type_name("");
+    replay->add_option("--strategy", r.strategy, "Strategies, separated by commas (auto)")->type_name("S[,S...]");
+    replay->add_option("--trials", r.trials, "Trials of each run (200)")->type_name("N");
+    replay->add_option("--seeds", r.seeds, "Runs of each strategy (20)")->type_name("N");
+    replay->add_option("--seed", r.seed, "The first run's seed (1)")->type_name("N");
+    replay->add_option("--workers", r.workers, "Trials in flight, in virtual time (1)")->type_name("W");
+    replay->add_option("--svg", r.svg, "Draw the curves into this file")->type_name("FILE");
+    replay->footer(R"(The score is the mean over trials 20 to N of (E[random] - found) / (E[random] -
+optimum): 0 is random search, 1 the optimum at once.
+
+  attune replay convolution-A100.json.gz --strategy auto,genetic --seeds 100)");
 
     db = command(app, "db", "Look after the store");
     db->require_subcommand(1);
@@ -274,6 +289,21 @@ best_options read_best(const raw& r, const CLI::App& command) {
   return o;
 }
 
+replay_command_options read_replay(const raw& r) {
+  replay_command_options o;
+  o.recorded = r.recorded;
+  if (!r.strategy.empty()) {
+    o.strategies.clear();
+    for (const auto part : split(r.strategy, ',')) o.strategies.emplace_back(trim(part));
+  }
+  if (!r.trials.empty()) o.trials = read_count<std::uint64_t>("--trials", r.trials, 1, 1000000);
+  if (!r.seeds.empty()) o.seeds = read_count<std::uint64_t>("--seeds", r.seeds, 1, 100000);
+  if (!r.seed.empty()) o.seed = read_count<std::uint64_t>("--seed", r.seed, 0);
+  if (!r.workers.empty()) o.workers = read_count<std::uint32_t>("--workers", r.workers, 1, 4096);
+  o.svg = r.svg;
+  return o;
+}
+
 } // namespace
 
 std::string default_store(const environment& env) {
@@ -314,6 +344,8 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
       line.command = read_best(p.r, *p.best);
     } else if (p.history->parsed()) {
       line.command = history_options{p.r.spec, p.r.task};
+    } else if (p.replay->parsed()) {
+      line.command = read_replay(p.r);
     } else if (p.db->parsed()) {
       line.command = db_options{p.verify->parsed() ? db_options::what::verify : db_options::what::stats};
     } else {

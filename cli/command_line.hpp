@@ -48,6 +48,14 @@ struct history_options {
   std::string task;
 };
 
+struct replay_command_options {
+  std::string recorded;
+  std::vector<std::string> strategies{"auto"};
+  std::uint64_t trials = 200, seeds = 20, seed = 1;
+  std::uint32_t workers = 1;
+  std::string svg; ///< where the curves are drawn; empty: nowhere
+};
+
 struct db_options {
   enum class what : std::uint8_t { stats, verify };
   what action = what::stats;
@@ -58,7 +66,9 @@ struct doctor_options {};
 struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
-  std::variant<tune_options, space_options, best_options, history_options, db_options, doctor_options> command;
+  std::variant<tune_options, space_options, best_options, history_options, replay_command_options, db_options,
+               doctor_options>
+      command;
 };
 
 /// What the program says at once instead: --help and --version (code 0), or why the line is wrong (code 2).

@@ -11,6 +11,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
 int run_space(const space_options& options, output& io);
 int run_best(const best_options& options, const std::string& store, output& io);
 int run_history(const history_options& options, const std::string& store, output& io);
+int run_replay(const replay_command_options& options, output& io);
 int run_db(const db_options& options, const std::string& store, output& io);
 int run_doctor(output& io);
 

@@ -10,7 +10,6 @@
 namespace attune::search {
 namespace {
 
-
 constexpr std::size_t capacity = 200;
 
 /// Trials before a model is asked: enough to see each parameter move, not more than a part of a small budget.

@@ -64,8 +64,8 @@ BOOST_AUTO_TEST_CASE(a_right_spec_is_not_refused) {
 BOOST_AUTO_TEST_CASE(what_is_no_spec_at_all_is_refused) {
   refused("missing", "", "", {});
   refused("empty", "s.yaml", "", {"empty"});
-  refused("blank", "s.yaml", "\n\n  \n", {"empty"});
-  refused("comments only", "s.yaml", "# nothing\n# here\n", {"empty"});
+  refused("blank", "s.yaml", "\n\n  \n", {"nothing"});
+  refused("comments only", "s.yaml", "# nothing\n# here\n", {"nothing"});
   refused("empty T1", "s.json", "", {"empty"});
   refused("JSON array", "s.yaml", "[1, 2, 3]\n", {});
   refused("JSON array as T1", "s.json", "[1, 2, 3]\n", {});
