@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(output_is_capped_and_a_flood_blocks_nobody) {
   BOOST_TEST(r.out.tail.size() == 500U);
   BOOST_TEST(r.out.tail.ends_with("x\nend\n"));
   BOOST_TEST(has_note(r.notes, "standard output was capped: 5000005 bytes"));
-  auto endless = run_process(*s, shell("yes", 200ms));
+  auto endless = run_process(*s, shell("yes", 2s));
   BOOST_TEST((endless.how == ending::timed_out));
   BOOST_TEST(endless.out.capped());
 }
