@@ -84,6 +84,28 @@ pipe_pair make_pipe() {
   return out;
 }
 
+/// Makes this process the one that orphans below it are given to, as long as one of these is there.
+class adoption {
+public:
+  adoption() {
+    std::lock_guard lock(mutex_);
+    if (count_++ == 0) {
+      prctl(PR_GET_CHILD_SUBREAPER, &before_, 0, 0, 0);
+      prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    }
+  }
+  ~adoption() {
+    std::lock_guard lock(mutex_);
+    if (--count_ == 0) prctl(PR_SET_CHILD_SUBREAPER, before_, 0, 0, 0);
+  }
+  adoption(const adoption&) = delete;
+  adoption& operator=(const adoption&) = delete;
+
+private:
+  static inline std::mutex mutex_;
+  static inline int count_ = 0, before_ = 0;
+};
+
 /// Lets this thread go first, where it may: among hundreds of processes that all want to run, each look at them would
 /// take seconds.
 class urgent {
@@ -220,7 +242,8 @@ private:
 
   void watch() {
     pthread_setname_np(pthread_self(), "attune-watch");
-    if (options_.adopt_orphans) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    std::optional<adoption> adopting;
+    if (options_.adopt_orphans) adopting.emplace();
     if (options_.cgroups && can_launch_into_cgroup()) cgroups_ = cgroup_pool::open("attune-" + mark_);
     if (cgroups_ && !survives_in_cgroup()) cgroups_.reset();
     if (options_.guardian) {
@@ -441,10 +464,8 @@ private:
     auto others = known_pids(&c), known = others;
     known.push_back(c.pid);
     std::vector<pid_t> reapers, adopted;
-    if (options_.adopt_orphans)
-      reapers.push_back(getpid());
-    else
-      reapers = ancestors(all, getpid());
+    if (!options_.adopt_orphans) reapers = ancestors(all, getpid());
+    reapers.push_back(getpid());
     for (const auto& entry : orphans(all, reapers, c.start_ticks, own_session_, known))
       if (!entry.dead() && is_of(entry, c)) adopted.push_back(entry.pid);
     for (auto& entry : descendants(all, c.pid, c.start_ticks, adopted, others))

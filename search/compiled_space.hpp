@@ -91,10 +91,15 @@ private:
   point standard_;
 };
 
-/// Compiles. See space::compile.
+/// Compiles. See space::compile. A group whose diagram is beyond `limits` in every order that is tried is searched.
 result<std::unique_ptr<space_parts>> compile_parts(std::span<const parameter> parameters,
                                                    std::span<const constraint> constraints, const arguments& workload,
-                                                   const arguments& target);
+                                                   const arguments& target, const build_limits& limits = {});
+
+/// An order of the parameters in which few of those decided still matter at any time: greedy, next the one that leaves
+/// the fewest such (min-width heuristic). `members` sorted.
+std::vector<std::uint32_t> narrow_order(const constraint_graph& graph, std::span<const std::uint32_t> parts,
+                                        std::span<const std::uint32_t> members);
 
 /// The smallest set of constraints (their numbers) that leaves nothing of a group: tried by size up to three, beyond
 /// that minimal by leaving out. Conditions of parameters always hold.

@@ -11,7 +11,7 @@ std::vector<std::uint32_t> scope_of(const constraint_graph& graph, std::span<con
   std::vector<std::uint32_t> all;
   for (const auto k : parts) all.insert(all.end(), graph.parts()[k].scope.begin(), graph.parts()[k].scope.end());
   std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 

@@ -11,7 +11,7 @@ double sampled_cut(const constraint_graph& graph, std::span<const std::uint32_t>
   std::vector<std::uint32_t> order;
   for (const auto k : parts) order.insert(order.end(), graph.parts()[k].scope.begin(), graph.parts()[k].scope.end());
   std::ranges::sort(order);
-  order.erase(std::ranges::unique(order).begin(), order.end());
+  order.erase(std::unique(order.begin(), order.end()), order.end());
   const program p(graph, parts, order);
   program::frame frame(p);
   random_engine rng(1);
@@ -80,7 +80,7 @@ space_description compiled_space::describe() const {
       scope.insert(scope.end(), graph.parts()[k].scope.begin(), graph.parts()[k].scope.end());
     }
     std::ranges::sort(scope);
-    scope.erase(std::ranges::unique(scope).begin(), scope.end());
+    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
     for (const auto p : scope) mine.parameters.push_back(infos_[p].name);
     if (!scope.empty()) {
       const auto g = group_of_[scope[0]];

@@ -60,9 +60,9 @@ std::vector<std::vector<std::uint32_t>> diagram::used() const {
         next.push_back(target_[e]);
       }
     std::ranges::sort(labels);
-    labels.erase(std::ranges::unique(labels).begin(), labels.end());
+    labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
     std::ranges::sort(next);
-    next.erase(std::ranges::unique(next).begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
     std::swap(here, next);
   }
   return out;

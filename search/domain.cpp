@@ -145,7 +145,7 @@ void domain::measure() {
   for (std::size_t i = 1; i < numbers.size() && geometric_; ++i)
     geometric_ = numbers[i] / numbers[i - 1] >= 1.3 && numbers[i] / numbers[i - 1] <= 16.5;
   // 1 2 3 4 grows by steps, though its first factors are large.
-  if (geometric_) geometric_ = numbers[size_ - 1] / numbers[size_ - 2] >= 0.6 * (numbers[1] / numbers[0]);
+  if (geometric_) geometric_ = numbers[size_ - 1] / numbers[size_ - 2] >= 0.8 * (numbers[1] / numbers[0]);
 }
 
 status domain::integers(const integer_range& r) {

@@ -333,7 +333,7 @@ std::vector<std::uint32_t> expression::parameters_of(std::uint32_t number) const
     stack.insert(stack.end(), n.kids.begin(), n.kids.end());
   }
   std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

@@ -263,7 +263,7 @@ private:
     for (auto& k : kids)
       if (!boolean(nodes_[k].range)) k = operate(operation::call_bool, {k});
     std::ranges::sort(kids, {}, [this](number k) { return std::pair(nodes_[k].level, k); });
-    kids.erase(std::ranges::unique(kids).begin(), kids.end());
+    kids.erase(std::unique(kids.begin(), kids.end()), kids.end());
     return chain(g.op, kids);
   }
 
@@ -430,7 +430,7 @@ private:
           layer.needed.insert(layer.needed.end(), c[static_cast<std::size_t>(l)].begin(),
                               c[static_cast<std::size_t>(l)].end());
       std::ranges::sort(layer.needed);
-      layer.needed.erase(std::ranges::unique(layer.needed).begin(), layer.needed.end());
+      layer.needed.erase(std::unique(layer.needed.begin(), layer.needed.end()), layer.needed.end());
       for (std::size_t p = 0; p < cuts.size(); ++p) {
         if (cuts[p].empty() || cuts[p][static_cast<std::size_t>(l)].empty()) continue;
         program::need need;
@@ -449,7 +449,7 @@ private:
         for (const auto k : nodes_[n].kids)
           if (nodes_[k].level >= 0 && nodes_[k].level <= l) out.push_back(k);
     std::ranges::sort(out);
-    out.erase(std::ranges::unique(out).begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
   }
 
   void look(std::size_t p, const std::vector<number>& mine, const std::vector<std::vector<number>>& cuts) {
@@ -470,7 +470,7 @@ private:
         for (const auto k : nodes_[i.into].kids)
           if (nodes_[k].first > l) look.unknown.push_back(k);
       std::ranges::sort(look.unknown);
-      look.unknown.erase(std::ranges::unique(look.unknown).begin(), look.unknown.end());
+      look.unknown.erase(std::unique(look.unknown.begin(), look.unknown.end()), look.unknown.end());
       out_.layers_[at].looks.push_back(std::move(look));
     }
   }

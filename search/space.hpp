@@ -91,7 +91,9 @@ public:
   /// How many valid configurations there are; none where the space is too big to be counted.
   virtual std::optional<uint128> count() const = 0;
 
-  /// The i-th valid configuration, in the lexicographic order of the points. @pre count() and i < *count()
+  /// The i-th valid configuration, in the order of for_each(): the lexicographic order of the points. Where tightly
+  /// tied parameters could only be counted in another order than declared, they take each other's places in it (a
+  /// remark says so). @pre count() and i < *count()
   virtual point at(uint128 i) const = 0;
   /// The inverse; none for an invalid point. @pre count()
   virtual std::optional<uint128> index_of(std::span<const std::uint32_t> p) const = 0;

@@ -20,6 +20,9 @@ bool is_name(std::string_view s) {
       s, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
 }
 
+/// How many narrow_order() may look at.
+constexpr std::size_t narrow_effort = 20'000'000;
+
 std::string quoted(const constraint& c, std::size_t number) {
   std::string out = std::to_string(number + 1);
   const auto& text = c.callable ? c.callable->name : c.expression;
@@ -44,8 +47,8 @@ private:
 class compiler {
 public:
   compiler(std::span<const parameter> parameters, std::span<const constraint> constraints, const arguments& workload,
-           const arguments& target)
-      : s_(std::make_unique<space_parts>()), workload_(workload), target_(target) {
+           const arguments& target, const build_limits& limits)
+      : s_(std::make_unique<space_parts>()), workload_(workload), target_(target), limits_(limits) {
     s_->declared.assign(parameters.begin(), parameters.end());
     s_->constraints.assign(constraints.begin(), constraints.end());
   }
@@ -278,38 +281,63 @@ private:
     const auto& parts = s_->group_parts[g];
     const bool held =
         std::ranges::none_of(members_[g], [this](auto p) { return s_->graph->variables()[p].cells.empty(); });
+    const auto narrow = narrow_order(*s_->graph, parts, members_[g]);
+    // The declared order first, with a quarter of the effort where there is another one to try.
     auto compiled = std::make_unique<program>(*s_->graph, parts, members_[g]);
     if (held) {
-      build_report report;
-      auto d = diagram::build(*compiled, {}, report);
-      note_faults(*compiled, report);
+      auto first = limits_;
+      if (narrow != members_[g]) {
+        first.states /= 4;
+        first.steps /= 4;
+      }
+      auto d = try_build(*compiled, first);
+      if (!d && narrow != members_[g]) {
+        compiled = std::make_unique<program>(*s_->graph, parts, narrow);
+        d = try_build(*compiled, limits_);
+        if (d && !d->empty())
+          s_->remarks.push_back("the " + listed(members_[g]) +
+                                " are enumerated in another order than they are declared in: " + ordered(narrow));
+      }
       if (d) {
         if (d->empty()) return nothing_valid(parts);
         note_single(*d);
         s_->groups.push_back(std::make_unique<counted_group>(std::move(d)));
         return {};
       }
+    } else if (narrow != members_[g]) {
+      compiled = std::make_unique<program>(*s_->graph, parts, narrow);
     }
     auto searched = std::make_unique<searched_group>(std::move(compiled));
     bool proven = false;
     if (!searched->find_witness(names_.size(), proven)) {
       if (proven) return nothing_valid(parts);
-      std::string all;
-      for (const auto p : members_[g]) all += (all.empty() ? "`" : ", `") + names_[p] + "`";
       return error{errc::invalid_spec,
-                   "no valid configuration was found for " + all +
-                       ", which are too many to be counted; their constraints leave none or very few: loosen them",
+                   "no valid configuration was found for the " + listed(members_[g]) +
+                       ", which are tied together too closely to be counted; their constraints leave none or very few: "
+                       "loosen them",
                    {}};
     }
-    std::string all;
-    for (std::size_t i = 0; i < members_[g].size() && i < 8; ++i)
-      all += (i ? ", `" : "`") + names_[members_[g][i]] + "`";
-    if (members_[g].size() > 8) all += ", …";
-    s_->remarks.push_back("the " + std::to_string(members_[g].size()) + " parameters " + all +
+    s_->remarks.push_back("the " + listed(members_[g]) +
                           " are tied together too closely to be counted: their valid configurations are searched for, "
                           "and not drawn exactly uniformly");
     s_->groups.push_back(std::move(searched));
     return {};
+  }
+
+  std::unique_ptr<diagram> try_build(const program& p, const build_limits& limits) {
+    build_report report;
+    auto d = diagram::build(p, limits, report);
+    note_faults(p, report);
+    return d;
+  }
+
+  std::string ordered(std::span<const std::uint32_t> members) const {
+    std::string all;
+    for (std::size_t i = 0; i < members.size() && i < 8; ++i) all += (i ? ", `" : "`") + names_[members[i]] + "`";
+    return members.size() > 8 ? all + ", …" : all;
+  }
+  std::string listed(std::span<const std::uint32_t> members) const {
+    return std::to_string(members.size()) + (members.size() == 1 ? " parameter " : " parameters ") + ordered(members);
   }
 
   std::string name_of(std::uint32_t source) const {
@@ -361,6 +389,7 @@ private:
   std::unique_ptr<space_parts> s_;
   const arguments& workload_;
   const arguments& target_;
+  const build_limits& limits_;
   std::vector<std::string> names_;
   std::vector<const expression*> conditions_, rules_; ///< null: no condition; a callable
   std::map<std::size_t, std::vector<std::uint32_t>> over_;
@@ -372,10 +401,54 @@ private:
 
 } // namespace
 
+std::vector<std::uint32_t> narrow_order(const constraint_graph& graph, std::span<const std::uint32_t> parts,
+                                        std::span<const std::uint32_t> members) {
+  const auto n = members.size();
+  std::vector<std::vector<std::uint32_t>> scopes; // as positions in `members`
+  std::size_t total = 0;
+  for (const auto k : parts) {
+    auto& scope = scopes.emplace_back();
+    for (const auto p : graph.parts()[k].scope)
+      scope.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(members, p) - members.begin()));
+    total += scope.size();
+  }
+  if (n * n * (total + 1) > narrow_effort) return {members.begin(), members.end()};
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint8_t> placed(n), matters(n);
+  // With `next` placed too: how many placed ones share a part with one that is not, and how many parts are open.
+  const auto width = [&](std::uint32_t next) {
+    placed[next] = 1;
+    std::ranges::fill(matters, std::uint8_t{0});
+    std::size_t opened = 0;
+    for (const auto& scope : scopes) {
+      const auto in = static_cast<std::size_t>(std::ranges::count_if(scope, [&](auto p) { return placed[p] != 0; }));
+      if (in == 0 || in == scope.size()) continue;
+      ++opened;
+      for (const auto p : scope) matters[p] |= placed[p];
+    }
+    placed[next] = 0;
+    return std::pair(std::ranges::count(matters, std::uint8_t{1}), opened);
+  };
+  while (order.size() < n) {
+    std::uint32_t best = 0;
+    auto best_width = std::pair(std::ptrdiff_t{-1}, std::size_t{0});
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (placed[i]) continue;
+      const auto w = width(i);
+      if (best_width.first >= 0 && w >= best_width) continue;
+      best = i;
+      best_width = w;
+    }
+    placed[best] = 1;
+    order.push_back(members[best]);
+  }
+  return order;
+}
+
 result<std::unique_ptr<space_parts>> compile_parts(std::span<const parameter> parameters,
                                                    std::span<const constraint> constraints, const arguments& workload,
-                                                   const arguments& target) {
-  return compiler(parameters, constraints, workload, target).run();
+                                                   const arguments& target, const build_limits& limits) {
+  return compiler(parameters, constraints, workload, target, limits).run();
 }
 
 } // namespace attune::search

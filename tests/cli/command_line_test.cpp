@@ -38,9 +38,27 @@ std::string refusal(const std::vector<std::string>& arguments) {
 BOOST_AUTO_TEST_SUITE(command_line_reading)
 
 BOOST_AUTO_TEST_CASE(reads_every_option_of_tune) {
-  const auto line = good({"tune", "a.yaml", "b.yaml", "--trials", "200", "--time", "1.5h", "--strategy", "random", "--seed",
-                          "18446744073709551615", "--slots", "2", "--builders", "auto", "--remeasure", "--dry-run",
-                          "--json", "--store", "/s", "-q"});
+  const auto line = good({"tune",
+                          "a.yaml",
+                          "b.yaml",
+                          "--trials",
+                          "200",
+                          "--time",
+                          "1.5h",
+                          "--strategy",
+                          "random",
+                          "--seed",
+                          "18446744073709551615",
+                          "--slots",
+                          "2",
+                          "--builders",
+                          "auto",
+                          "--remeasure",
+                          "--dry-run",
+                          "--json",
+                          "--store",
+                          "/s",
+                          "-q"});
   BOOST_TEST(line.json);
   BOOST_TEST(line.store == "/s");
   const auto& o = std::get<tune_options>(line.command);
@@ -98,13 +116,15 @@ BOOST_AUTO_TEST_CASE(says_in_one_line_what_is_wrong) {
   BOOST_TEST(refusal({"tuen", "a"}) == "attune: unknown command 'tuen'; did you mean 'tune'? (see attune --help)");
   BOOST_TEST(refusal({"--json"}) == "attune: a command is needed (see attune --help)");
   BOOST_TEST(refusal({"db"}) == "attune db: a command is needed (see attune db --help)");
-  BOOST_TEST(refusal({"db", "stat"}) == "attune db: unknown command 'stat'; did you mean 'stats'? (see attune db --help)");
+  BOOST_TEST(refusal({"db", "stat"}) ==
+             "attune db: unknown command 'stat'; did you mean 'stats'? (see attune db --help)");
   BOOST_TEST(refusal({"space", "a", "b"}) == "attune space: unexpected argument 'b' (see attune space --help)");
   for (const auto* wrong : {"0", "-1", "1.5", "many", "1e3", " 1", "99999999999999999999"})
     BOOST_TEST(refusal({"tune", "a", "--trials", wrong}) ==
                "attune tune: --trials must be a whole number from 1 on, not '" + std::string(wrong) + "'");
-  BOOST_TEST(refusal({"tune", "a", "--time", "60"}) ==
-             "attune tune: --time: duration '60' has no unit: write ns, us, ms, s, m, h or d behind the number, as in 10s");
+  BOOST_TEST(
+      refusal({"tune", "a", "--time", "60"}) ==
+      "attune tune: --time: duration '60' has no unit: write ns, us, ms, s, m, h or d behind the number, as in 10s");
   BOOST_TEST(refusal({"tune", "a", "--time", "0s"}) == "attune tune: --time must be longer than nothing");
   BOOST_TEST(refusal({"tune", "a", "--slots", "0"}) ==
              "attune tune: --slots must be a whole number from 1 to 4096, not '0'");

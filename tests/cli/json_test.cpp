@@ -1,6 +1,5 @@
-#include "cli/json.hpp"
-
 #include "actors/messages.hpp"
+#include "cli/json.hpp"
 #include "cli/output.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -52,14 +51,15 @@ BOOST_AUTO_TEST_CASE(gives_tunes_document_as_the_contract_has_it) {
   auto r = finished_report();
   r.best = some_best();
   const std::string zeros(64, '0'), key(32, '0');
-  BOOST_TEST(dump(report_json(r)) ==
-             R"({"task":"gemm","key":")" + zeros +
-                 R"(","target":{"device":"local","cores":2},"best":{"config":{"tile_m":32,"alpha":1.0},"value":0.00123,)"
-                 R"("unit":"s","goal":"minimize","spread":0.004,"samples":[0.00123,0.00124],"record":")" +
-                 key +
-                 R"("},"trials":{"proposed":200,"measured":150,"cached":40,"failed":{"build_error":8,"run_timeout":2}},)"
-                 R"("time_s":{"wall":61.0,"build":40.1,"run":0.0,"queue":0.0,"search":0.0},)"
-                 R"("stopped_because":"trials","session":"s1"})");
+  BOOST_TEST(
+      dump(report_json(r)) ==
+      R"({"task":"gemm","key":")" + zeros +
+          R"(","target":{"device":"local","cores":2},"best":{"config":{"tile_m":32,"alpha":1.0},"value":0.00123,)"
+          R"("unit":"s","goal":"minimize","spread":0.004,"samples":[0.00123,0.00124],"record":")" +
+          key +
+          R"("},"trials":{"proposed":200,"measured":150,"cached":40,"failed":{"build_error":8,"run_timeout":2}},)"
+          R"("time_s":{"wall":61.0,"build":40.1,"run":0.0,"queue":0.0,"search":0.0},)"
+          R"("stopped_because":"trials","session":"s1"})");
 }
 
 BOOST_AUTO_TEST_CASE(gives_null_for_no_best_and_sums_several_tasks) {
@@ -156,7 +156,8 @@ BOOST_AUTO_TEST_CASE(gives_errors_their_exit_codes_and_a_document) {
   output io(out, err, true);
   BOOST_TEST(io.fail({errc::store_busy, "held by process 7", "/s"}) == 3);
   BOOST_TEST(err.str() == "attune: /s: held by process 7\n");
-  BOOST_TEST(out.str() == R"({"error":{"kind":"store_busy","message":"held by process 7","where":"/s"}})" "\n");
+  BOOST_TEST(out.str() == R"({"error":{"kind":"store_busy","message":"held by process 7","where":"/s"}})"
+                          "\n");
   BOOST_TEST(exit_code_of(errc::invalid_spec) == 2);
   BOOST_TEST(exit_code_of(errc::store_newer) == 3);
   BOOST_TEST(exit_code_of(errc::store_corrupt) == 3);

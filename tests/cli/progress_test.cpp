@@ -1,5 +1,4 @@
 #include "cli/progress.hpp"
-
 #include "cli/terminal.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -42,9 +41,10 @@ environment env_of(std::map<std::string, std::string> names) {
 BOOST_AUTO_TEST_SUITE(progress)
 
 BOOST_AUTO_TEST_CASE(shows_best_rate_cached_failed_by_kind_and_time_left) {
-  BOOST_TEST(render_bar(busy(), {200, false, false}) ==
-             "gemm  [############........]  120/200  best 1.23 ms  4.1/s  40 cached  8 failed (build_error 6, run_timeout 2)"
-             "  19.4 s left");
+  BOOST_TEST(
+      render_bar(busy(), {200, false, false}) ==
+      "gemm  [############........]  120/200  best 1.23 ms  4.1/s  40 cached  8 failed (build_error 6, run_timeout 2)"
+      "  19.4 s left");
   BOOST_TEST(render_line(busy()) == "gemm: 120/200 done, best 1.23 ms (tile_m=32), 40 cached, 8 failed (build_error 6, "
                                     "run_timeout 2), 4.1/s, 19.4 s left");
 }

@@ -26,7 +26,8 @@ inline declared_space read_t1(const std::string& path) {
     parameter one;
     one.name = p.at("Name").get<std::string>();
     one.domain = value_expression{p.at("Values").get<std::string>()};
-    if (p.contains("Default") && p["Default"].is_number_integer()) one.standard = value(p["Default"].get<std::int64_t>());
+    if (p.contains("Default") && p["Default"].is_number_integer())
+      one.standard = value(p["Default"].get<std::int64_t>());
     out.parameters.push_back(std::move(one));
   }
   if (space.contains("Conditions"))

@@ -1,0 +1,425 @@
+#include "core/random.hpp"
+#include "storage/cache.hpp"
+#include "storage/store.hpp"
+#include "tests/storage/samples.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <limits>
+
+using namespace attune;
+using namespace attune::storage;
+using namespace attune::storage::samples;
+
+namespace {
+
+void append(store& s, std::vector<record_item> items, std::vector<step_item> steps = {}) {
+  const auto done = s.append(items, steps);
+  BOOST_REQUIRE_MESSAGE(done.ok(), (done.ok() ? "" : done.err().text()));
+}
+
+void clean(const store& s) {
+  const auto v = s.verify();
+  BOOST_REQUIRE(v.ok());
+  for (const auto& p : v->problems) BOOST_ERROR(p);
+}
+
+std::vector<record> all_of(const store& s, const task_ptr& t) {
+  std::vector<record> out;
+  const auto read = s.records_of(t->identity.task_key, [&](const record& r) {
+    out.push_back(r);
+    return true;
+  });
+  BOOST_REQUIRE(read.ok());
+  return out;
+}
+
+std::vector<double> best_values(const store& s, const task_ptr& t, std::size_t n = 16) {
+  const auto b = s.best(t->identity.task_key, n);
+  BOOST_REQUIRE(b.ok());
+  std::vector<double> out;
+  for (const auto& r : *b) out.push_back(r.result.measured()->value);
+  return out;
+}
+
+/// The order of the cache as it comes from the store.
+std::vector<std::string> cached_in(store& s, cache_limits limits = {}) {
+  lru_cache c(limits);
+  s.load_cache(c);
+  std::vector<std::string> out;
+  c.visit([&](const cached& e) { out.push_back(e.canonical); });
+  return out;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(store_of_records)
+
+BOOST_AUTO_TEST_CASE(what_is_appended_is_there_and_there_after_reopening) {
+  const scratch_folder scratch;
+  const auto a = make(), b = make({.size = 64});
+  std::vector<record_item> items{item(ask(a, 1), measured(0.5)), item(ask(b, 1), measured(0.25)),
+                                 item(ask(a, 2), failed(failure_kind::run_error, "bad \xff")),
+                                 item(ask(a, 3), failed(failure_kind::device_lost), "not hex"),
+                                 item(ask(b, 2), measured(2), "")};
+  for (int pass = 0; pass < 2; ++pass) {
+    const auto s = open(scratch.store());
+    if (pass == 0) {
+      BOOST_REQUIRE(s->append(items, {}).ok());
+      for (std::size_t k = 0; k < items.size(); ++k) BOOST_TEST(items[k].record == k + 1);
+    }
+    for (std::size_t k = 0; k < items.size(); ++k) {
+      const auto r = s->find(k + 1);
+      BOOST_REQUIRE(r.ok());
+      BOOST_REQUIRE(r->has_value());
+      const auto& got = **r;
+      BOOST_TEST(got.id == k + 1);
+      BOOST_TEST(bool(got.config == items[k].what->config));
+      BOOST_TEST(bool(got.result == *items[k].result));
+      BOOST_TEST(got.session == items[k].session);
+      BOOST_TEST(bool(got.key == items[k].what->key));
+      const auto& id = items[k].what->of->identity;
+      BOOST_TEST(bool(got.task == id.task_key && got.workload == id.workload_key && got.target == id.target_key &&
+                      got.method == id.method_key));
+    }
+    for (const record_id none : {record_id{0}, record_id{6}, ~record_id{0}}) {
+      const auto r = s->find(none);
+      BOOST_REQUIRE(r.ok());
+      BOOST_TEST(!r->has_value());
+    }
+    const auto of_a = all_of(*s, a);
+    BOOST_REQUIRE_EQUAL(of_a.size(), 3u);
+    BOOST_TEST(of_a[0].id == 1u);
+    BOOST_TEST(of_a[1].id == 3u);
+    BOOST_TEST(of_a[2].id == 4u);
+    BOOST_TEST(all_of(*s, make({.size = 1})).empty());
+    const auto st = s->statistics();
+    BOOST_REQUIRE(st.ok());
+    BOOST_TEST(st->records == 5u);
+    BOOST_TEST(st->failures == 2u);
+    BOOST_TEST(st->tasks == 2u);
+    BOOST_TEST(st->targets == 1u);
+    BOOST_TEST(st->cache_entries == 4u);
+    BOOST_TEST(st->schema == 1u);
+    BOOST_TEST(st->bytes > 0u);
+    clean(*s);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_go_on_after_reopening) {
+  const scratch_folder scratch;
+  const auto t = make();
+  for (std::int64_t n = 0; n < 4; ++n) {
+    const auto s = open(scratch.store());
+    std::vector<record_item> one{item(ask(t, n), measured(1))};
+    BOOST_REQUIRE(s->append(one, {}).ok());
+    BOOST_TEST(one[0].record == static_cast<record_id>(n + 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tasks_are_described_once_and_in_order) {
+  const scratch_folder scratch;
+  const auto s = open(scratch.store());
+  const auto a = make({.name = "first", .direction = goal::maximize}), b = make({.name = "second"});
+  append(*s, {item(ask(a, 1), measured(1)), item(ask(b, 1), failed(failure_kind::build_error)),
+              item(ask(a, 2), measured(1))});
+  std::vector<std::pair<task_entry, task_counts>> seen;
+  BOOST_REQUIRE(s->tasks([&](const task_entry& e, const task_counts& c) { seen.emplace_back(e, c); }).ok());
+  BOOST_REQUIRE_EQUAL(seen.size(), 2u);
+  BOOST_TEST(seen[0].first.name == "first");
+  BOOST_TEST(bool(seen[0].first.direction == goal::maximize));
+  BOOST_TEST(seen[0].second.records == 2u);
+  BOOST_TEST(seen[0].second.last == 3u);
+  BOOST_TEST(seen[1].second.failures == 1u);
+  BOOST_TEST(bool(seen[1].first.task == b->identity.task_key));
+  const auto known = s->find_task(a->identity.task_key);
+  BOOST_REQUIRE(known.ok());
+  BOOST_REQUIRE(known->has_value());
+  BOOST_TEST((*known)->method_form == a->identity.method_form);
+  const auto unknown = s->find_task(make({.size = 3})->identity.task_key);
+  BOOST_REQUIRE(unknown.ok());
+  BOOST_TEST(!unknown->has_value());
+}
+
+BOOST_AUTO_TEST_CASE(the_best_is_never_a_failure_or_a_marker) {
+  const scratch_folder scratch;
+  const auto t = make();
+  {
+    const auto s = open(scratch.store());
+    append(*s, {item(ask(t, 1), failed(failure_kind::run_error))});
+    BOOST_TEST(best_values(*s, t).empty());
+    append(*s, {item(ask(t, 2), measured(3)), item(ask(t, 3), measured(-1)), item(ask(t, 4), measured(2)),
+                item(ask(t, 5), failed(failure_kind::wrong_output)), item(ask(t, 6), measured(0))});
+    BOOST_TEST((best_values(*s, t) == std::vector<double>{0, 2, 3}));
+    BOOST_TEST((best_values(*s, t, 2) == std::vector<double>{0, 2}));
+    BOOST_TEST(best_values(*s, t, 0).empty());
+    // Measured again: the new value counts; lost with its device: nothing has been learnt about it.
+    append(*s, {item(ask(t, 6), measured(9)), item(ask(t, 4), failed(failure_kind::device_lost))});
+    BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 3, 9}));
+  }
+  const auto s = open(scratch.store());
+  BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 3, 9}));
+  clean(*s);
+}
+
+BOOST_AUTO_TEST_CASE(the_best_is_exact_for_any_history) {
+  const std::uint64_t seed = 99;
+  BOOST_TEST_MESSAGE("seed " << seed);
+  random_engine random(seed);
+  const scratch_folder scratch;
+  auto s = open(scratch.store());
+  for (const auto direction : {goal::minimize, goal::maximize}) {
+    const auto t = make({.direction = direction});
+    std::vector<std::pair<std::int64_t, double>> newest(100, {-1, 0.0});
+    for (int round = 0; round < 60; ++round) {
+      std::vector<record_item> group;
+      for (int k = 0; k < 10; ++k) {
+        // Again and again the same hundred, ever worse: entries leave the list, and the history must be looked at.
+        const auto n = static_cast<std::int64_t>(random.below(100));
+        const double v = direction == goal::minimize ? round + random.uniform() : 100 - round + random.uniform();
+        group.push_back(item(ask(t, n), measured(v)));
+        newest[static_cast<std::size_t>(n)] = {n, v};
+      }
+      append(*s, std::move(group));
+      if (round % 20 == 19) s.reset(), s = open(scratch.store());
+      std::vector<double> expected;
+      for (const auto& [n, v] : newest)
+        if (n >= 0) expected.push_back(v);
+      std::sort(expected.begin(), expected.end());
+      if (direction == goal::maximize) std::reverse(expected.begin(), expected.end());
+      if (expected.size() > 16) expected.resize(16);
+      BOOST_REQUIRE((best_values(*s, t) == expected));
+    }
+  }
+  clean(*s);
+}
+
+BOOST_AUTO_TEST_CASE(the_best_is_of_one_target_and_one_workload) {
+  const scratch_folder scratch;
+  const auto s = open(scratch.store());
+  const auto a = make({.device = "A"}), b = make({.device = "B"}), b2 = make({.device = "B", .run = "./other"}),
+             c = make({.device = "C"});
+  append(*s, {item(ask(a, 1), measured(1)), item(ask(b, 2), measured(2)), item(ask(b2, 3), measured(3))});
+  const auto on_b = s->best_for(b->identity.workload_key, b->identity.target_key, 1);
+  BOOST_REQUIRE(on_b.ok());
+  BOOST_REQUIRE_EQUAL(on_b->size(), 2u);
+  BOOST_TEST((*on_b)[0].best[0].result.measured()->value == 2);
+  BOOST_TEST((*on_b)[1].best[0].result.measured()->value == 3);
+  BOOST_TEST(bool((*on_b)[1].task.task == b2->identity.task_key));
+  const auto on_c = s->best_for(c->identity.workload_key, c->identity.target_key, 1);
+  BOOST_REQUIRE(on_c.ok());
+  BOOST_TEST(on_c->empty());
+  BOOST_TEST(best_values(*s, c).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_session_is_kept_with_its_steps_in_the_order_of_telling) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const std::string id = "0123456789abcdef0123456789abcdef";
+  std::vector<session_step> told;
+  {
+    const auto s = open(scratch.store());
+    session_entry e;
+    e.id = id;
+    e.task_name = "gemm";
+    e.strategy = "random";
+    e.seed = 3;
+    e.budget = 10;
+    BOOST_REQUIRE(s->begin_session(e).ok());
+    e.strategy = "another";
+    BOOST_REQUIRE(s->begin_session(e).ok());
+    std::vector<record_item> one{item(ask(t, 4), measured(4)), item(ask(t, 2), failed(failure_kind::run_error))};
+    BOOST_REQUIRE(s->append(one, {}).ok());
+    // By reference, in another write than its record; inline, for its record is not known; in one write with its
+    // record.
+    std::vector<step_item> steps{step_of(one[1], 6), step_of(item(ask(t, 7), measured(7)), 7, true)};
+    std::vector<record_item> two{item(ask(t, 3), measured(3))};
+    BOOST_REQUIRE(s->append({}, steps).ok());
+    std::vector<step_item> more{step_of(one[0], 8), step_of(two[0], 9)};
+    BOOST_REQUIRE(s->append(two, more).ok());
+    for (const auto* group : {&steps, &more})
+      for (const auto& i : *group) told.push_back(i.step);
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    const auto s = open(scratch.store());
+    if (pass == 1) {
+      // What the cache drops, the session keeps.
+      std::vector<key128> all;
+      for (const auto& step : told) all.push_back(step.key);
+      s->drop_cached(all);
+      BOOST_TEST(cached_in(*s).empty());
+    }
+    const auto e = s->load_session(id);
+    BOOST_REQUIRE(e.ok());
+    BOOST_REQUIRE(e->has_value());
+    BOOST_TEST((*e)->strategy == "random");
+    BOOST_TEST((*e)->steps == 4u);
+    BOOST_TEST(*(*e)->budget == 10u);
+    std::vector<session_step> got;
+    BOOST_REQUIRE(s->session_steps(id, [&](const session_step& x) { got.push_back(x); }).ok());
+    BOOST_REQUIRE_EQUAL(got.size(), told.size());
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      BOOST_TEST(got[k].number == told[k].number);
+      BOOST_TEST(got[k].asked_before == told[k].asked_before);
+      BOOST_TEST(bool(got[k].key == told[k].key));
+      BOOST_TEST(bool(got[k].config == told[k].config));
+      BOOST_TEST(got[k].from_cache == told[k].from_cache);
+      BOOST_TEST(bool(*got[k].result == *told[k].result));
+    }
+    clean(*s);
+  }
+  const auto s = open(scratch.store());
+  std::size_t sessions = 0;
+  BOOST_REQUIRE(s->sessions([&](const session_entry& e) { sessions += e.id == id; }).ok());
+  BOOST_TEST(sessions == 1u);
+  BOOST_REQUIRE(s->erase_session(id).ok());
+  BOOST_TEST(!s->load_session(id)->has_value());
+  std::size_t steps = 0;
+  BOOST_REQUIRE(s->session_steps(id, [&](const session_step&) { ++steps; }).ok());
+  BOOST_TEST(steps == 0u);
+  BOOST_TEST(all_of(*s, t).size() == 3u);
+  // A new one of the same name begins at its beginning.
+  session_entry fresh;
+  fresh.id = id;
+  BOOST_REQUIRE(s->begin_session(fresh).ok());
+  append(*s, {}, {step_of(item(ask(t, 1), measured(1)), 1)});
+  BOOST_TEST((*s->load_session(id))->steps == 1u);
+  clean(*s);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_is_never_told_by_another_trials_record) {
+  const scratch_folder scratch;
+  const auto t = make();
+  {
+    const auto s = open(scratch.store());
+    std::vector<record_item> one{item(ask(t, 1), measured(1))};
+    session_entry e;
+    e.id = one[0].session;
+    BOOST_REQUIRE(s->begin_session(e).ok());
+    BOOST_REQUIRE(s->append(one, {}).ok());
+    // The same key with another result (it was measured again elsewhere, or the keys collide).
+    auto other = one[0];
+    other.result = measured(2);
+    append(*s, {}, {step_of(other, 1)});
+  }
+  const auto s = open(scratch.store());
+  std::vector<double> got;
+  BOOST_REQUIRE(s->session_steps("0123456789abcdef0123456789abcdef", [&](const session_step& x) {
+                   got.push_back(x.result->measured()->value);
+                 }).ok());
+  BOOST_TEST((got == std::vector<double>{2}));
+}
+
+BOOST_AUTO_TEST_CASE(the_cache_comes_back_in_its_order_and_within_its_bounds) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const auto form = [](std::int64_t n) { return config(n).canonical(); };
+  {
+    const auto s = open(scratch.store());
+    append(*s, {item(ask(t, 1), measured(1)), item(ask(t, 2), failed(failure_kind::build_error)),
+                item(ask(t, 3), measured(3)), item(ask(t, 4), failed(failure_kind::internal))});
+    s->touch(std::vector{ask(t, 1)->key, ask(t, 77)->key});
+    append(*s, {item(ask(t, 5), measured(5)), item(ask(t, 6), measured(6))});
+    s->touch(std::vector{ask(t, 3)->key});
+    s->drop_cached(std::vector{ask(t, 6)->key});
+  }
+  {
+    const auto s = open(scratch.store());
+    BOOST_TEST((cached_in(*s) == std::vector{form(2), form(1), form(5), form(3)}));
+    s->touch(std::vector{ask(t, 2)->key});
+  }
+  {
+    const auto s = open(scratch.store());
+    BOOST_TEST((cached_in(*s, {3, 1 << 30}) == std::vector{form(5), form(3), form(2)}));
+    // What did not fit was dropped from the disk as well.
+    BOOST_TEST((cached_in(*s) == std::vector{form(5), form(3), form(2)}));
+    clean(*s);
+    // A result that was measured again is the newest.
+    append(*s, {item(ask(t, 5), measured(50))});
+  }
+  const auto s = open(scratch.store());
+  lru_cache c;
+  BOOST_TEST(s->load_cache(c) == 3u);
+  const auto got = c.lookup(*ask(t, 5));
+  BOOST_REQUIRE(got != nullptr);
+  BOOST_TEST(got->measured()->value == 50);
+  BOOST_TEST((cached_in(*s) == std::vector{form(3), form(2), form(5)}));
+}
+
+BOOST_AUTO_TEST_CASE(steps_from_a_restored_cache_need_no_copy_of_the_result) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const std::string big(100'000, 'x');
+  append(*open(scratch.store()), {item(ask(t, 1), failed(failure_kind::build_error, big))});
+  const auto s = open(scratch.store());
+  lru_cache c;
+  s->load_cache(c);
+  session_entry e;
+  e.id = "0123456789abcdef0123456789abcdef";
+  BOOST_REQUIRE(s->begin_session(e).ok());
+  const auto before = s->statistics()->bytes;
+  const auto trial = ask(t, 1);
+  append(*s, {}, {{e.id, {0, 1, trial->key, trial->config, true, c.lookup(*trial)}}});
+  BOOST_TEST(s->statistics()->bytes < before + 10'000);
+  std::size_t seen = 0;
+  BOOST_REQUIRE(
+      s->session_steps(e.id, [&](const session_step& x) { seen += x.result->failed()->message == big; }).ok());
+  BOOST_TEST(seen == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(counters_of_the_cache_outlive_it) {
+  const scratch_folder scratch;
+  cache_figures f;
+  f.hits = 10;
+  f.evicted = 2;
+  f.causes[static_cast<std::size_t>(miss_cause::unseen)] = 3;
+  for (int pass = 0; pass < 2; ++pass) open(scratch.store())->count(f);
+  const auto st = open(scratch.store())->statistics();
+  BOOST_REQUIRE(st.ok());
+  BOOST_TEST(st->hits == 20u);
+  BOOST_TEST(st->evicted == 4u);
+  BOOST_REQUIRE_EQUAL(st->misses.size(), 1u);
+  BOOST_TEST(st->misses[0].first == "new");
+  BOOST_TEST(st->misses[0].second == 6u);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_sees_what_is_there_and_changes_nothing) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const auto owner = open(scratch.store());
+  append(*owner, {item(ask(t, 1), measured(1))});
+  const auto reader = open(scratch.store(), {.read_only = true});
+  BOOST_TEST(all_of(*reader, t).size() == 1u);
+  BOOST_TEST((best_values(*reader, t) == std::vector<double>{1}));
+  std::vector<record_item> more{item(ask(t, 2), measured(2))};
+  BOOST_TEST(!reader->append(more, {}).ok());
+  BOOST_TEST(more[0].record == 0u);
+  session_entry e;
+  e.id = "x";
+  BOOST_TEST(!reader->begin_session(e).ok());
+  BOOST_TEST(!reader->erase_session("x").ok());
+  BOOST_TEST(cached_in(*reader, {0, 0}).empty());
+  clean(*reader);
+  append(*owner, {item(ask(t, 2), measured(2))});
+  BOOST_TEST(all_of(*owner, t).size() == 2u);
+  clean(*owner);
+}
+
+BOOST_AUTO_TEST_CASE(spaces_without_parameters_and_wide_ones_are_stored) {
+  const scratch_folder scratch;
+  const auto t = make();
+  arguments wide;
+  for (int n = 0; n < 500; ++n) wide.emplace_back("p" + std::to_string(n), value(n));
+  std::vector<record_item> items{item(ask(t, configuration()), measured(1)),
+                                 item(ask(t, configuration(wide)), measured(2))};
+  BOOST_REQUIRE(open(scratch.store())->append(items, {}).ok());
+  const auto s = open(scratch.store());
+  const auto all = all_of(*s, t);
+  BOOST_REQUIRE_EQUAL(all.size(), 2u);
+  BOOST_TEST(all[0].config.size() == 0u);
+  BOOST_TEST(bool(all[1].config == configuration(wide)));
+  clean(*s);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
