@@ -153,4 +153,21 @@ result<named_table> load_table(const std::string& what) {
   return recorded(what);
 }
 
+std::vector<search::prior_record> records_of(const search::replay_table& table, bool shuffle) {
+  random_engine rng(99);
+  const double sign = table.direction == goal::minimize ? 1 : -1;
+  std::vector<search::prior_record> out;
+  for (int k = 0; k < 200; ++k) {
+    const auto i = rng.below(table.results.size());
+    search::prior_record r;
+    r.at = table.over->at(i);
+    const auto& value = table.results[i].value;
+    if (value) r.result = {search::observation::status::measured, sign * *value};
+    out.push_back(std::move(r));
+  }
+  if (shuffle)
+    for (std::size_t k = out.size(); k > 1; --k) std::swap(out[k - 1].result, out[rng.below(k)].result);
+  return out;
+}
+
 } // namespace attune::bench

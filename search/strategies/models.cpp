@@ -37,6 +37,10 @@ std::optional<point> gp_chooser::choose(const ledger& all, const training_set& d
   std::vector<const point*> x;
   for (const auto& t : items) x.push_back(&t.at);
   const double best = *std::min_element(y.begin(), y.end());
+  if (!prior_.empty()) {
+    const auto foreign = prior_.weigh(x, y);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] -= foreign[i];
+  }
   model_.set(x, y);
   if (all.told().size() >= tune_at_) {
     model_.tune(tune_at_ == 0 ? 3 : 2);
@@ -54,6 +58,10 @@ std::optional<point> gp_chooser::choose(const ledger& all, const training_set& d
   }
   auto from = candidates(all, elite, elites_around, gp_candidates, rng);
   model_.predict(from, mean, deviation);
+  if (!prior_.empty()) {
+    const auto foreign = prior_.predict(from);
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += foreign[i];
+  }
   return most_promising(from, best, mean, deviation);
 }
 

@@ -4,6 +4,7 @@
 #include "search/strategies/features.hpp"
 #include "search/strategies/gaussian_process.hpp"
 #include "search/strategies/moves.hpp"
+#include "search/strategies/transfer.hpp"
 
 #include <optional>
 #include <vector>
@@ -15,11 +16,15 @@ namespace attune::search {
 /// an ask at 200 results on this kind of machine, no more beyond.
 class gp_chooser {
 public:
-  explicit gp_chooser(const space& over) : model_(over) {}
+  /// `prior`: what similar tasks have shown; the process then models how this task differs from it.
+  explicit gp_chooser(const space& over, std::span<const prior_record> prior = {})
+      : model_(over), prior_(over, prior) {}
+  const transfer& prior() const noexcept { return prior_; }
   std::optional<point> choose(const ledger& all, const training_set& data, const elite_set& elite, random_engine& rng);
 
 private:
   gaussian_process model_;
+  transfer prior_;
   std::size_t tune_at_ = 0;
 };
 

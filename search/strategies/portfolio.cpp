@@ -23,9 +23,12 @@ std::size_t starts(const space& over, const strategy_options& o) {
 
 class gp_search final : public proposer {
 public:
-  gp_search(const space& over, const strategy_options& o) : starts_(starts(over, o)), gp_(over) {}
+  gp_search(const space& over, const strategy_options& o) : starts_(starts(over, o)), gp_(over, o.prior) {
+    seeds_ = gp_.prior().seeds(6);
+  }
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
+    if (next_seed_ < seeds_.size()) return seeds_[next_seed_++];
     if (all.told().size() + all.pending().size() < starts_ || elite_.empty()) return farthest(all, rng);
     return gp_.choose(all, data_, elite_, rng);
   }
@@ -36,6 +39,8 @@ public:
 
 private:
   std::size_t starts_;
+  std::vector<point> seeds_; ///< what was best for similar tasks
+  std::size_t next_seed_ = 0;
   gp_chooser gp_;
   training_set data_{capacity};
   elite_set elite_{8};
@@ -43,9 +48,13 @@ private:
 
 class portfolio final : public proposer {
 public:
-  portfolio(const space& over, const strategy_options& o) : starts_(starts(over, o)), gp_(over), forest_(over) {}
+  portfolio(const space& over, const strategy_options& o)
+      : starts_(starts(over, o)), gp_(over, o.prior), forest_(over) {
+    seeds_ = gp_.prior().seeds(6);
+  }
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
+    if (next_seed_ < seeds_.size()) return seeds_[next_seed_++];
     if (all.told().size() + all.pending().size() < starts_ || elite_.empty()) return farthest(all, rng);
     const arm a = draw(rng);
     std::optional<point> p;
@@ -97,6 +106,8 @@ private:
   }
 
   std::size_t starts_;
+  std::vector<point> seeds_; ///< what was best for similar tasks
+  std::size_t next_seed_ = 0;
   gp_chooser gp_;
   forest_chooser forest_;
   training_set data_{capacity};
