@@ -22,12 +22,15 @@ json trials_json(const search::tuning_counts& counts) {
           {"failed", failures_json(counts)}};
 }
 
+/// Divided, not multiplied by 1e-9, so that 61 s is 61.0 and not 61.00000000000001.
+json seconds_json(nanoseconds d) { return static_cast<double>(d.count()) / 1e9; }
+
 json times_json(nanoseconds wall, const search::tuning_times& t) {
-  return {{"wall", number_json(seconds(wall))},
-          {"build", number_json(seconds(t.build))},
-          {"run", number_json(seconds(t.run))},
-          {"queue", number_json(seconds(t.queue))},
-          {"search", number_json(seconds(t.search))}};
+  return {{"wall", seconds_json(wall)},
+          {"build", seconds_json(t.build)},
+          {"run", seconds_json(t.run)},
+          {"queue", seconds_json(t.queue)},
+          {"search", seconds_json(t.search)}};
 }
 
 json failure_message(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }

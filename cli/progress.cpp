@@ -135,9 +135,12 @@ std::string render_bar(const progress_view& v, const display_style& style) {
   while (parts.size() > 1 && width_of() > style.width) {
     const auto least = std::min_element(parts.begin(), parts.end(),
                                         [](const part& a, const part& b) { return a.importance < b.importance; });
-    // The kinds of failures are worth less than their number.
-    if (least->importance == 6 && least->text.find(" (") != std::string::npos) {
-      least->text = std::to_string(failed) + " failed";
+    // Before anything that matters more than the bar goes, the failures lose their kinds: the number is worth more.
+    const auto kinds = std::find_if(parts.begin(), parts.end(), [](const part& p) {
+      return p.importance == 6 && p.text.find(" (") != std::string::npos;
+    });
+    if (least->importance > 3 && kinds != parts.end()) {
+      kinds->text = std::to_string(failed) + " failed";
       continue;
     }
     parts.erase(least);

@@ -8,9 +8,13 @@ using namespace attune::testing;
 
 namespace {
 
-bool has_marker(const std::string& text) {
-  for (const auto* marker : {"nan", "inf", "1e9", "1e+09", "9e99", "9e+99", "1e20", "1e+20"})
-    if (text.find(marker) != std::string::npos) return true;
+/// Whether a number stands there that no run printed: the markers by which tools tell failures (1e9, 9e99, 1e20), or
+/// the text of what JSON has no number for.
+bool has_marker(const json& in) {
+  if (in.is_number()) return in.get<double>() >= 1e8;
+  if (in.is_string()) return in == "nan" || in == "inf" || in == "-inf";
+  for (const auto& part : in)
+    if (has_marker(part)) return true;
   return false;
 }
 
@@ -65,7 +69,8 @@ BOOST_AUTO_TEST_CASE(where_all_fails_there_is_no_best_and_the_first_error_is_sho
     BOOST_TEST(none.exit == 1);
     BOOST_TEST(none.out == "");
   }
-  BOOST_TEST(!has_marker(ran.out + best.out));
+  BOOST_TEST(!has_marker(ran.document()), ran.told());
+  BOOST_TEST(!has_marker(best.document()), best.told());
 }
 
 // A14
@@ -85,7 +90,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_number_is_never_the_best_in_any_order) {
         BOOST_TEST(doc["trials"]["failed"] == json::parse(R"({"bad_metric": 1})"), ran.told());
         auto shown = doc;
         shown["best"]["config"] = nullptr;
-        BOOST_TEST(!has_marker(shown.dump()), ran.told());
+        BOOST_TEST(!has_marker(shown), ran.told());
         for (const auto& r : s.history(spec))
           if (r["value"] == 0.0) BOOST_TEST(!r["notes"].empty());
       }
