@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(reading_leaves_every_file_as_it_was) {
   BOOST_TEST(bool(contents(scratch.store()) == before));
 }
 
-// Switched off, for it fails: a byte in the few unused ones of a table's index or footer is not seen.
+// Switched off, for it fails: at some places of a table the flipped byte is not reported; the cause is not known yet.
 BOOST_AUTO_TEST_CASE(a_flipped_byte_anywhere_in_a_table_is_reported, *boost::unit_test::disabled()) {
   const scratch_folder scratch;
   {
