@@ -19,16 +19,12 @@
 #include <caf/send.hpp>
 
 #include <atomic>
-#include <cmath>
 #include <mutex>
 #include <thread>
 
 namespace attune::actors {
 
 namespace {
-
-/// Where no budget is given: enough for a first look, never for ever.
-constexpr std::uint64_t default_trials = 1000;
 
 /// How long the engine's own questions to its actors may take: they answer between two messages.
 constexpr auto patience = std::chrono::seconds(60);
@@ -373,7 +369,7 @@ result<session> engine::tune(tuning_request request) {
   limits.time = spec.search.time;
   const auto count = request.over->count();
   if (spec.search.fraction && count)
-    limits.trials = static_cast<std::uint64_t>(std::ceil(*spec.search.fraction * static_cast<double>(*count)));
+    limits.trials = trials_of_fraction(*spec.search.fraction, static_cast<double>(*count));
   if (spec.search.fraction && !count)
     return error{errc::invalid_spec, "search.fraction needs a space that can be counted; give search.trials",
                  spec.file};

@@ -25,6 +25,9 @@ struct tuning_report;
 struct tuner_status;
 struct event_batch;
 
+/// The trials of a search whose spec gives neither trials nor time: enough for a first look, never for ever.
+inline constexpr std::uint64_t default_trials = 1000;
+
 struct engine_options {
   /// The folder of the store; empty: nothing outlives the engine (the cache works, the disk is not touched).
   std::string store;

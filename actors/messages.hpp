@@ -69,9 +69,16 @@ struct place_info {
   std::string name; ///< "local/slot0", "local/builder1": shown, and written into records
 };
 
-/// Steps of one session for its journal, in the order in which the strategy was told.
+/// One step of a session for its journal: how a trial ended, and how many had been proposed when the strategy was told.
+struct told_trial {
+  trial_ptr what;
+  outcome_ptr result;
+  trial_number asked_before = 0;
+  bool from_cache = false;
+};
+/// Steps of one session, in the order in which its strategy was told.
 struct step_batch {
-  std::vector<storage::step_item> items;
+  std::vector<told_trial> items;
 };
 
 /// Which cache entries were used (in order), which have been dropped, and what was counted since the last time: the

@@ -36,6 +36,15 @@ void pass_on(self_pointer self, std::vector<finished> items) {
   if (!items.empty()) self->send(s.cache, atom::fill::value, finished_batch{std::move(items)});
 }
 
+/// Everything that had come is written.
+void end_of_group(self_pointer self) {
+  auto& s = self->state;
+  for (const auto number : s.leaving) s.sessions.erase(number);
+  s.leaving.clear();
+  for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);
+  s.flushes.clear();
+}
+
 void trouble(self_pointer self, const error& why) {
   auto& s = self->state;
   const auto now = now_of(self);
@@ -52,8 +61,7 @@ void trouble(self_pointer self, const error& why) {
     for (auto& f : items) f.result = lost;
     s.steps.clear();
     pass_on(self, std::move(items));
-    for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);
-    s.flushes.clear();
+    end_of_group(self);
     return;
   }
   s.flush_sent = true;
@@ -64,6 +72,10 @@ void write_group(self_pointer self) {
   auto& s = self->state;
   s.flush_sent = false;
   const std::size_t count = std::min(s.waiting.size(), s.options.group_bound);
+  if (count == 0 && s.steps.empty()) {
+    end_of_group(self);
+    return;
+  }
   std::vector<storage::record_item> records(count);
   for (std::size_t i = 0; i < count; ++i) {
     const finished& f = s.waiting[i];
@@ -74,7 +86,15 @@ void write_group(self_pointer self) {
     records[i].session = session == s.sessions.end() ? std::string() : session->second.id;
     records[i].cacheable = why == nullptr || !is_infrastructure(why->kind);
   }
-  if (const auto done = s.sink.append(records, s.steps); !done) {
+  std::vector<storage::step_item> steps;
+  steps.reserve(s.steps.size());
+  for (const auto& t : s.steps) {
+    const auto session = s.sessions.find(t.what->session);
+    if (session == s.sessions.end()) continue;
+    steps.push_back(
+        {session->second.id, {t.what->number, t.asked_before, t.what->key, t.what->config, t.from_cache, t.result}});
+  }
+  if (const auto done = s.sink.append(records, steps); !done) {
     trouble(self, done.err());
     return;
   }
@@ -93,8 +113,7 @@ void write_group(self_pointer self) {
     flush_soon(self);
     return;
   }
-  for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);
-  s.flushes.clear();
+  end_of_group(self);
 }
 
 } // namespace
@@ -126,7 +145,10 @@ recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cach
       [self](atom::attach, session_number number, const std::string& id, const tuner_actor& owner) {
         self->state.sessions[number] = {id, owner};
       },
-      [self](atom::detach, session_number number) { self->state.sessions.erase(number); },
+      [self](atom::detach, session_number number) {
+        self->state.leaving.push_back(number);
+        flush_soon(self);
+      },
       [self](atom::flush) -> caf::result<caf::ok_atom> {
         auto promise = self->make_response_promise<caf::ok_atom>();
         self->state.flushes.push_back(promise);

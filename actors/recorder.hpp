@@ -38,7 +38,8 @@ struct recorder_state {
   };
   std::unordered_map<session_number, session> sessions;
   std::vector<finished> waiting; ///< records to be written, oldest first
-  std::vector<storage::step_item> steps;
+  std::vector<told_trial> steps;
+  std::vector<session_number> leaving; ///< gone, but named by what is still to be written
   std::vector<caf::typed_response_promise<caf::ok_atom>> flushes;
   bool flush_sent = false;
   std::optional<nanoseconds> failing_since;

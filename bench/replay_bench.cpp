@@ -1,6 +1,7 @@
 // Plays strategies against recorded and synthetic spaces and prints the contract's score for each.
 //
-//   replay_bench [--strategies a,b] [--seeds N] [--trials N] [--workers W] [--first-seed N] [--threads N] FILE…
+//   replay_bench [--strategies a,b] [--seeds N] [--trials N] [--workers W] [--first-seed N] [--threads N]
+//                [--prior FILE [--shuffle-prior]] FILE…
 //
 // One line a space and strategy: score, its standard error, best ÷ optimum at 25/50/100/200 trials, time a trial in ask
 // and tell; then the mean score of each strategy over the spaces. `synthetic:K` instead of a file makes a space of seed
@@ -78,6 +79,8 @@ int main(int argc, char** argv) {
   unsigned threads = 1;
   search::replay_options base;
   std::vector<std::string> files;
+  std::string prior;
+  bool shuffle = false;
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     const auto number = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
@@ -91,6 +94,10 @@ int main(int argc, char** argv) {
       base.workers = static_cast<std::uint32_t>(number());
     else if (a == "--first-seed")
       first = number();
+    else if (a == "--prior" && i + 1 < argc)
+      prior = argv[++i];
+    else if (a == "--shuffle-prior")
+      shuffle = true;
     else if (a == "--threads")
       threads = static_cast<unsigned>(number());
     else
@@ -105,6 +112,14 @@ int main(int argc, char** argv) {
       return 2;
     }
     const auto& table = loaded->table;
+    if (!prior.empty()) {
+      const auto from = bench::load_table(prior);
+      if (!from) {
+        std::fprintf(stderr, "%s\n", from.err().text().c_str());
+        return 2;
+      }
+      base.prior = bench::records_of(from->table, shuffle);
+    }
     const auto random = search::expected_random(table, base.trials);
     std::printf("%s: %zu configurations, %zu valid, optimum %.6g\n", loaded->name.c_str(), table.results.size(),
                 table.valid(), table.optimum());

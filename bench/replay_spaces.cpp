@@ -1,5 +1,6 @@
 #include "bench/replay_spaces.hpp"
 
+#include "cli/recorded_table.hpp"
 #include "core/random.hpp"
 #include "storage/recorded.hpp"
 
@@ -13,27 +14,9 @@ namespace {
 result<named_table> recorded(const std::string& path) {
   auto read = storage::read_recorded(path);
   if (!read) return read.err();
-  std::vector<search::enumerated_space::axis> axes;
-  for (const auto& p : read->parameters) {
-    const bool numbers = std::all_of(p.values.begin(), p.values.end(), [](const value& v) { return v.is_number(); });
-    axes.push_back({p.name, p.values, numbers});
-  }
-  std::vector<search::point> points;
-  for (const auto& t : read->trials) points.push_back(t.at);
-  auto space = search::enumerated_space::make(std::move(axes), std::move(points));
-  if (!space) return space.err();
-  named_table out;
-  out.name = path.substr(path.rfind('/') + 1);
-  out.table.over = *space;
-  out.table.direction = read->direction;
-  out.table.results.resize((*space)->size());
-  for (const auto& t : read->trials) {
-    auto& r = out.table.results[static_cast<std::size_t>(*(*space)->index_of(t.at))];
-    if (t.result.ok()) r.value = t.written;
-    r.build_s = seconds(t.result.phases.build);
-    r.run_s = seconds(t.result.phases.run);
-  }
-  return out;
+  auto table = cli::table_of(*read);
+  if (!table) return table.err();
+  return named_table{path.substr(path.rfind('/') + 1), std::move(*table)};
 }
 
 /// A cost in the manner of GPU kernels: work a thread and block shapes have sweet spots that depend on each other,
@@ -168,6 +151,23 @@ named_table synthetic(std::uint64_t seed) {
 result<named_table> load_table(const std::string& what) {
   if (what.rfind("synthetic:", 0) == 0) return synthetic(std::strtoull(what.c_str() + 10, nullptr, 10));
   return recorded(what);
+}
+
+std::vector<search::prior_record> records_of(const search::replay_table& table, bool shuffle) {
+  random_engine rng(99);
+  const double sign = table.direction == goal::minimize ? 1 : -1;
+  std::vector<search::prior_record> out;
+  for (int k = 0; k < 200; ++k) {
+    const auto i = rng.below(table.results.size());
+    search::prior_record r;
+    r.at = table.over->at(i);
+    const auto& value = table.results[i].value;
+    if (value) r.result = {search::observation::status::measured, sign * *value};
+    out.push_back(std::move(r));
+  }
+  if (shuffle)
+    for (std::size_t k = out.size(); k > 1; --k) std::swap(out[k - 1].result, out[rng.below(k)].result);
+  return out;
 }
 
 } // namespace attune::bench

@@ -5,6 +5,7 @@
 #include "search/replay.hpp"
 
 #include <string>
+#include <vector>
 
 namespace attune::bench {
 
@@ -17,5 +18,8 @@ struct named_table {
 /// constraints, 2,000 to 20,000 configurations, a cost made of a smooth part, interactions, cliffs, plateaus, noise and
 /// (in every second space) failing regions.
 result<named_table> load_table(const std::string& what);
+
+/// 200 random results of a table as a similar task's records; `shuffle`: with their values exchanged at random.
+std::vector<search::prior_record> records_of(const search::replay_table& table, bool shuffle);
 
 } // namespace attune::bench

@@ -1,6 +1,7 @@
 #include "core/clock.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 
@@ -25,6 +26,14 @@ public:
 const time_source& system_time() {
   static const kernel_time instance;
   return instance;
+}
+
+nanoseconds from_seconds(double s) {
+  const double ns = s * 1e9;
+  if (std::isnan(ns)) return nanoseconds(0);
+  if (ns >= 0x1p63) return nanoseconds::max();
+  if (ns < -0x1p63) return nanoseconds::min();
+  return nanoseconds(std::llround(ns));
 }
 
 std::string rfc3339(nanoseconds since_epoch) {

@@ -9,7 +9,7 @@ namespace attune {
 using std::chrono::nanoseconds;
 
 /// Time as it is passed in: monotonic for every duration, limit and order; wall time only to be shown.
-/// Implementations are safe from any thread.
+/// Implementations are safe from any thread, but for manual_time.
 class time_source {
 public:
   virtual ~time_source() = default;
@@ -22,7 +22,7 @@ public:
 /// CLOCK_MONOTONIC and CLOCK_REALTIME.
 const time_source& system_time();
 
-/// A clock that a test moves.
+/// A clock that a test moves, on the thread that reads it: it is not synchronised.
 class manual_time final : public time_source {
 public:
   nanoseconds monotonic() const override { return monotonic_; }
@@ -43,6 +43,8 @@ private:
 std::string rfc3339(nanoseconds since_epoch);
 
 inline double seconds(nanoseconds d) { return static_cast<double>(d.count()) * 1e-9; }
-inline nanoseconds from_seconds(double s) { return nanoseconds(static_cast<std::int64_t>(s * 1e9 + 0.5)); }
+/// To the nearest nanosecond, halves away from zero. What does not fit (some 292 years) becomes the nearest end of the
+/// range, and what is not a number zero.
+nanoseconds from_seconds(double s);
 
 } // namespace attune

@@ -90,6 +90,11 @@ std::string configuration::text() const {
     }
     out += '"';
     for (const char c : v) {
+      // One line stays one line; the backslash is escaped, so nothing reads two ways.
+      if (c == '\n') {
+        out += "\\n";
+        continue;
+      }
       if (c == '"' || c == '\\') out += '\\';
       out += c;
     }

@@ -41,11 +41,12 @@ public:
   const parameter_names& names() const noexcept { return names_; }
   std::span<const value> values() const noexcept { return values_; }
 
-  /// The canonical encoding: parameters sorted by name (bytes), absent ones left out, each as text and value are
-  /// encoded by attune::encode. Equal configurations, and only these, encode equally.
+  /// The canonical encoding of its names and values, absent ones left out (encode, below). Equal configurations, and
+  /// only these, encode equally.
   std::string canonical() const;
 
-  /// `tile_m=32 unroll=4` for a person.
+  /// `tile_m=32 unroll=4` for a person, on one line: values that are empty or hold white space, quotes, `\` or `$`
+  /// stand in double quotes, with `"`, `\` and line ends written `\"`, `\\` and `\n`; absent ones are left out.
   std::string text() const;
 
   friend bool operator==(const configuration& a, const configuration& b);
@@ -55,7 +56,8 @@ private:
   std::vector<value> values_;
 };
 
-/// The canonical encoding of named values: a count, then name and value, sorted by name. Absent values are left out.
+/// Appends the canonical encoding of named values: `count{`, then for each, sorted by the bytes of its name, the name
+/// as `length:bytes` and the value as attune::encode has it, then `}`. Absent values are left out.
 void encode(const arguments& args, std::string& out);
 
 } // namespace attune

@@ -76,14 +76,19 @@ key128 truncate(const digest& d) noexcept {
 
 std::uint64_t hash64(std::string_view data, std::uint64_t seed) noexcept {
   // FNV-1a, finished by the mixer of splitmix64: short keys, no tables, the same everywhere.
-  std::uint64_t h = 0xcbf29ce484222325u ^ seed;
+  // The seed goes through the mixer too: taken as it is, seeds 1 and 2 would differ from each other as the bytes "a"
+  // and "b" do, and ("a", 1) would be ("b", 2).
+  const auto mix = [](std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  };
+  std::uint64_t h = 0xcbf29ce484222325u ^ mix(seed);
   for (const char c : data) {
     h ^= static_cast<std::uint8_t>(c);
     h *= 0x100000001b3u;
   }
-  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-  return h ^ (h >> 31);
+  return mix(h);
 }
 
 } // namespace attune

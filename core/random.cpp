@@ -50,7 +50,9 @@ uint128 random_engine::below128(uint128 n) noexcept {
   const auto high = static_cast<std::uint64_t>((n - 1) >> 64);
   const std::uint64_t mask = high == 0 ? 0 : ~std::uint64_t{0} >> std::countl_zero(high);
   for (;;) {
-    const uint128 draw = static_cast<uint128>((*this)() & mask) << 64 | (*this)();
+    // Two statements: the order of two draws in one expression would be the compiler's choice.
+    const std::uint64_t upper = (*this)() & mask;
+    const uint128 draw = static_cast<uint128>(upper) << 64 | (*this)();
     if (draw < n) return draw;
   }
 }
@@ -69,9 +71,11 @@ random_engine random_engine::fork(std::string_view purpose) const noexcept {
 std::array<std::uint64_t, 5> random_engine::state() const noexcept { return {s_[0], s_[1], s_[2], s_[3], seed_}; }
 
 random_engine random_engine::restore(const std::array<std::uint64_t, 5>& state) noexcept {
-  random_engine out;
+  random_engine out(state[4]);
+  // Four zero words are the one state that the generator never leaves: it is none of ours, below() would never end in
+  // it.
+  if ((state[0] | state[1] | state[2] | state[3]) == 0) return out;
   for (std::size_t i = 0; i < 4; ++i) out.s_[i] = state[i];
-  out.seed_ = state[4];
   return out;
 }
 

@@ -10,9 +10,9 @@ namespace attune {
 
 __extension__ using uint128 = unsigned __int128;
 
-/// xoshiro256** 1.0 (Blackman and Vigna, 2018), seeded by splitmix64. Its sequence and every function below are the
-/// same on every machine and with every standard library (the distributions of <random> are not). Satisfies
-/// UniformRandomBitGenerator. Thread-safety: one owner.
+/// xoshiro256** 1.0 (Blackman and Vigna, 2018), seeded by splitmix64. Its sequence and every function below but
+/// normal() are the same on every machine and with every standard library (the distributions of <random> are not).
+/// Satisfies UniformRandomBitGenerator. Thread-safety: one owner.
 class random_engine {
 public:
   using result_type = std::uint64_t;
@@ -27,7 +27,8 @@ public:
   uint128 below128(uint128 n) noexcept;
   /// Uniform in [0, 1) with 53 bits.
   double uniform() noexcept;
-  /// Standard normal (Box-Muller, one value a call, no state kept).
+  /// Standard normal (Box-Muller, two draws and one value a call, no state kept). Its last bits are those of the math
+  /// library's log and cos.
   double normal() noexcept;
   /// True with probability p.
   bool chance(double p) noexcept { return uniform() < p; }
@@ -39,7 +40,8 @@ public:
   /// An independent engine for a named purpose, derived from this one's seed alone (not from how much was drawn).
   random_engine fork(std::string_view purpose) const noexcept;
 
-  /// The whole state (four words, then the seed), to be saved and restored.
+  /// The whole state (four words, then the seed), to be saved and restored. Four zero words, which no engine ever has,
+  /// are restored as a fresh engine of that seed.
   std::array<std::uint64_t, 5> state() const noexcept;
   static random_engine restore(const std::array<std::uint64_t, 5>& state) noexcept;
 

@@ -1,10 +1,20 @@
 #include "core/spec.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace attune {
 
 std::string source_place::text() const { return line == 0 ? file : file + ":" + std::to_string(line); }
 
 const char* to_string(goal g) noexcept { return g == goal::minimize ? "minimize" : "maximize"; }
+
+std::uint64_t trials_of_fraction(double fraction, double count) noexcept {
+  const double exact = fraction * count;
+  const double whole = std::round(exact);
+  const double trials = std::fabs(exact - whole) <= whole * 1e-12 ? whole : std::ceil(exact);
+  return static_cast<std::uint64_t>(std::clamp(trials, 1.0, 1e18));
+}
 
 double metric_spec::scale() const {
   if (unit == "ms") return 1e-3;

@@ -144,6 +144,10 @@ struct search_spec {
   std::uint64_t seed = 1;
 };
 
+/// How many trials a fraction of `count` configurations is: rounded up, at least one. A product that is a whole number
+/// but for the rounding of binary fractions counts as that number (0.07 of 100 is 7).
+std::uint64_t trials_of_fraction(double fraction, double count) noexcept;
+
 struct measure_spec {
   std::optional<std::uint32_t> slots;    ///< none: auto
   std::optional<std::uint32_t> builders; ///< none: auto

@@ -57,7 +57,9 @@ result<std::string> method_form(const task_spec& spec) {
     field(out, "build", spec.build->run);
     field(out, "build.timeout", spec.build->timeout.count());
     field(out, "build.cwd", static_cast<std::int64_t>(spec.build->cwd));
-    for (const auto& name : spec.build->sources) {
+    auto sources = spec.build->sources;
+    std::sort(sources.begin(), sources.end());
+    for (const auto& name : sources) {
       const std::string path = name.starts_with('/') || spec.directory.empty() ? name : spec.directory + "/" + name;
       std::ifstream in(path, std::ios::binary);
       std::ostringstream contents;
@@ -65,7 +67,8 @@ result<std::string> method_form(const task_spec& spec) {
       if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(contents << in.rdbuf())) || in.bad())
         return error{errc::invalid_spec, "cannot read the source file '" + path + "' named under build.sources",
                      spec.file};
-      field(out, "source." + name, sha256(contents.view()).hex());
+      field(out, "source.name", name);
+      field(out, "source.sha256", sha256(contents.view()).hex());
     }
   }
   field(out, "callable", spec.callable);

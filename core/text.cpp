@@ -28,19 +28,48 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// Three significant digits without an exponent, for numbers in [0.001, 100000).
+/// `v` rounded to three significant digits: a unit is chosen by what will be shown, so that 999.9 us is 1.00 ms.
+double rounded(double v) {
+  std::array<char, 32> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), v, std::chars_format::scientific, 2).ptr;
+  std::from_chars(buffer.data(), end, v);
+  return v;
+}
+
+/// Three significant digits, without an exponent for numbers in [0.001, 100000), whose whole digits are all shown.
 std::string three_digits(double v) {
-  const double magnitude = std::fabs(v);
+  const double magnitude = std::fabs(rounded(v));
   if (magnitude != 0 && (magnitude < 1e-3 || magnitude >= 1e5)) {
     std::array<char, 32> buffer{};
     const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), v, std::chars_format::general, 3).ptr;
     return {buffer.data(), end};
   }
-  const int decimals = magnitude >= 100 || magnitude == 0 ? 0 : magnitude >= 10 ? 1 : magnitude >= 1 ? 2 : 3;
+  int decimals = 0;
+  if (magnitude != 0)
+    for (double below = 100; magnitude < below && decimals < 5; below /= 10) ++decimals;
   std::array<char, 64> buffer{};
   const auto end =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), v, std::chars_format::fixed, decimals).ptr;
   return {buffer.data(), end};
+}
+
+/// Whether a decimal floating-point text that does not fit a double is too small for it, not too large: by the power of
+/// ten of its first digit that is not zero, since `0.000…1` has no exponent and `1000…e-9` has a negative one.
+bool is_tiny(std::string_view number) noexcept {
+  const auto e = number.find_first_of("eE");
+  const auto digits = number.substr(0, e);
+  std::int64_t exponent = 0;
+  if (e != std::string_view::npos) {
+    auto power = number.substr(e + 1);
+    if (power.starts_with('+')) power.remove_prefix(1);
+    if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec != std::errc{})
+      return power.starts_with('-');
+  }
+  const auto point = std::min(digits.find('.'), digits.size());
+  const auto first = digits.find_first_of("123456789");
+  if (first == std::string_view::npos) return true;
+  const auto places = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
+  return exponent < -places;
 }
 
 } // namespace
@@ -69,12 +98,9 @@ std::optional<double> parse_double(std::string_view text) noexcept {
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), d);
   if (end != text.data() + text.size() || text.empty()) return std::nullopt;
   if (ec == std::errc::result_out_of_range) {
-    // from_chars leaves d alone; what strtod would give is infinity or zero, by the sign of the exponent.
-    const bool negative = text.front() == '-';
-    const auto e = text.find_first_of("eE");
-    const bool tiny = e != std::string_view::npos && e + 1 < text.size() && text[e + 1] == '-';
-    const double magnitude = tiny ? 0.0 : HUGE_VAL;
-    return negative ? -magnitude : magnitude;
+    // from_chars leaves d alone; what strtod would give is infinity or zero.
+    const double magnitude = is_tiny(text) ? 0.0 : HUGE_VAL;
+    return text.front() == '-' ? -magnitude : magnitude;
   }
   if (ec != std::errc{}) return std::nullopt;
   return d;
@@ -122,24 +148,25 @@ result<nanoseconds> parse_duration(std::string_view text) {
 
 std::string human_duration(nanoseconds d) {
   const auto ns = static_cast<double>(d.count());
-  const double magnitude = std::fabs(ns);
+  const double magnitude = std::fabs(rounded(ns));
   if (magnitude < 1e3) return three_digits(ns) + " ns";
   if (magnitude < 1e6) return three_digits(ns / 1e3) + " us";
   if (magnitude < 1e9) return three_digits(ns / 1e6) + " ms";
   if (magnitude < 60e9) return three_digits(ns / 1e9) + " s";
-  const auto whole = static_cast<long long>(magnitude / 1e9 + 0.5);
+  const auto whole = static_cast<long long>(std::fabs(ns) / 1e9 + 0.5);
   const char* sign = ns < 0 ? "-" : "";
   std::array<char, 64> buffer{};
   if (whole < 3600)
     std::snprintf(buffer.data(), buffer.size(), "%s%lld min %lld s", sign, whole / 60, whole % 60);
   else
-    std::snprintf(buffer.data(), buffer.size(), "%s%lld h %lld min", sign, whole / 3600, whole % 3600 / 60);
+    std::snprintf(buffer.data(), buffer.size(), "%s%lld h %lld min", sign, (whole + 30) / 3600,
+                  (whole + 30) % 3600 / 60);
   return buffer.data();
 }
 
 std::string human_value(double v, std::string_view unit) {
   if (unit == "s" && std::isfinite(v)) {
-    const double magnitude = std::fabs(v);
+    const double magnitude = std::fabs(rounded(v));
     if (magnitude == 0) return "0 s";
     if (magnitude < 1e-6) return three_digits(v * 1e9) + " ns";
     if (magnitude < 1e-3) return three_digits(v * 1e6) + " us";
@@ -173,10 +200,17 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 std::string tail(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
-  auto kept = text.substr(text.size() - bytes);
-  if (const auto line = kept.find('\n'); line != std::string_view::npos && line + 1 < kept.size())
+  // The mark counts too, but where there is no room for it.
+  constexpr std::string_view mark = "[...] ";
+  const std::size_t room = bytes > mark.size() ? bytes - mark.size() : bytes;
+  auto kept = text.substr(text.size() - room);
+  const bool whole_line = text[text.size() - room - 1] == '\n';
+  if (const auto line = kept.find('\n'); !whole_line && line != std::string_view::npos && line + 1 < kept.size())
     kept.remove_prefix(line + 1);
-  return "[...] " + std::string(kept);
+  // No half of a UTF-8 sequence (at most three bytes behind its first) at the beginning.
+  for (int i = 0; i < 3 && !kept.empty() && (static_cast<unsigned char>(kept.front()) & 0xc0) == 0x80; ++i)
+    kept.remove_prefix(1);
+  return std::string(room < bytes ? mark : std::string_view{}) += kept;
 }
 
 } // namespace attune

@@ -42,9 +42,10 @@ std::string value::text() const {
     break;
   }
   std::string out;
-  for (const auto& item : as_order().order) {
-    if (!out.empty()) out += ',';
-    out += item;
+  const auto& items = as_order().order;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) out += ',';
+    out += items[i];
   }
   return out;
 }

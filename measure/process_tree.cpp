@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
+#include <sched.h>
 #include <set>
 
 namespace attune::measure {
@@ -74,15 +75,28 @@ std::vector<process_entry> list_processes() {
   return out;
 }
 
-std::string mark_of(pid_t pid) {
+namespace {
+
+std::string environment_of(pid_t pid) {
   std::array<char, 40> path{};
   std::snprintf(path.data(), path.size(), "/proc/%d/environ", static_cast<int>(pid));
   descriptor file(open(path.data(), O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
   std::string text;
   std::array<char, 8192> buffer;
   for (ssize_t n = 0; (n = read(file.get(), buffer.data(), buffer.size())) > 0;)
     text.append(buffer.data(), static_cast<std::size_t>(n));
+  return text;
+}
+
+} // namespace
+
+std::string mark_of(pid_t pid) {
+  std::string text = environment_of(pid);
+  // In the middle of its exec a process has no environment for a moment.
+  for (int attempt = 0; attempt < 2 && text.empty(); ++attempt) {
+    sched_yield();
+    text = environment_of(pid);
+  }
   for (std::size_t at = 0; at < text.size();) {
     auto end = text.find('\0', at);
     if (end == std::string::npos) end = text.size();
@@ -121,7 +135,8 @@ std::optional<pid_t> last_pid() {
   return take(text, pid) ? std::optional(pid) : std::nullopt;
 }
 
-std::vector<process_entry> descendants(const std::vector<process_entry>& all, const tree_query& query) {
+std::vector<process_entry> descendants(const std::vector<process_entry>& all, pid_t root, std::uint64_t since,
+                                       std::span<const pid_t> also, std::span<const pid_t> strange) {
   std::vector<const process_entry*> rest;
   std::set<pid_t> found;
   std::vector<process_entry> out;
@@ -130,16 +145,11 @@ std::vector<process_entry> descendants(const std::vector<process_entry>& all, co
     out.push_back(entry);
   };
   for (const process_entry& entry : all) {
-    if (entry.start < query.root_start) continue;
-    if (entry.pid == query.root || entry.session == query.root || entry.group == query.root)
+    if (entry.start < since || among(strange, entry.pid)) continue;
+    if (entry.pid == root || entry.session == root || entry.group == root || among(also, entry.pid))
       add(entry);
-    else if (!among(query.strange, entry.pid))
+    else
       rest.push_back(&entry);
-  }
-  for (auto& entry : rest) {
-    if (query.mark.empty() || entry->dead() || mark_of(entry->pid) != query.mark) continue;
-    add(*entry);
-    entry = nullptr;
   }
   for (bool grown = true; grown;) {
     grown = false;
@@ -153,11 +163,27 @@ std::vector<process_entry> descendants(const std::vector<process_entry>& all, co
   return out;
 }
 
-std::vector<process_entry> strays(const std::vector<process_entry>& all, pid_t tuner, pid_t own_session,
-                                  std::span<const pid_t> known) {
+std::vector<process_entry> orphans(const std::vector<process_entry>& all, std::span<const pid_t> reapers,
+                                   std::uint64_t since, pid_t own_session, std::span<const pid_t> known) {
   std::vector<process_entry> out;
   for (const process_entry& entry : all)
-    if (entry.parent == tuner && entry.session != own_session && !among(known, entry.pid)) out.push_back(entry);
+    if (entry.start >= since && entry.session != own_session && among(reapers, entry.parent) &&
+        !among(known, entry.pid))
+      out.push_back(entry);
+  return out;
+}
+
+std::vector<pid_t> ancestors(const std::vector<process_entry>& all, pid_t pid) {
+  std::vector<pid_t> out;
+  for (bool found = true; found && out.size() < all.size();) {
+    found = false;
+    for (const process_entry& entry : all)
+      if (entry.pid == pid && entry.parent != 0) {
+        out.push_back(pid = entry.parent);
+        found = true;
+        break;
+      }
+  }
   return out;
 }
 

@@ -29,7 +29,8 @@ std::vector<process_entry> list_processes();
 inline constexpr std::string_view mark_name = "ATTUNE_TRIAL";
 
 /// The value of that entry in the environment that `pid` was started with; empty where there is none or where it may
-/// not be read (another user's process, a zombie).
+/// not be read (another user's process, a zombie). Not to be asked of many: it waits for the memory map of that
+/// process, which one that forks or maps holds.
 std::string mark_of(pid_t pid);
 
 /// Sends `signal` to the very process that `entry` describes: its start is compared once the process is held by a
@@ -42,22 +43,19 @@ std::string name_of(pid_t pid);
 /// The pid that the kernel gave last in this pid namespace; none where it cannot be read.
 std::optional<pid_t> last_pid();
 
-/// Whom to look for. A process descends from `root` when it is `root`, is in the session or the process group that
-/// `root` leads, carries the mark in its environment, or has a descendant as its parent.
-struct tree_query {
-  pid_t root = 0;
-  std::uint64_t root_start = 0;   ///< ticks since boot; nothing older can descend from it
-  std::string_view mark;          ///< the mark's value; empty: marks are not looked at
-  std::span<const pid_t> strange; ///< children of the tuner that are known and not of this tree
-};
+/// The processes in `all` that a trial is known to have: its root, what is in the session or the process group that the
+/// root leads, those listed in `also`, and all that descend from one of these. Zombies are among them, `strange` (other
+/// children of the tuner that are known) never; nothing older than `since` (ticks since boot) is.
+std::vector<process_entry> descendants(const std::vector<process_entry>& all, pid_t root, std::uint64_t since,
+                                       std::span<const pid_t> also, std::span<const pid_t> strange);
 
-/// The descendants of `query.root` in `all`, zombies among them, the root too where it is still there.
-std::vector<process_entry> descendants(const std::vector<process_entry>& all, const tree_query& query);
+/// The processes in `all` that may be orphans of a trial: not older than `since`, in another session than
+/// `own_session`, not among `known`, and children of one of the processes that the kernel gives orphans to. What they
+/// descend from is not to be seen any more; the mark tells.
+std::vector<process_entry> orphans(const std::vector<process_entry>& all, std::span<const pid_t> reapers,
+                                   std::uint64_t since, pid_t own_session, std::span<const pid_t> known);
 
-/// Orphans that the kernel gave to `tuner` as their subreaper: its children in another session than `own_session` that
-/// are not among `known`. Only right where the tuner starts no process in a session of its own but through the
-/// supervisor.
-std::vector<process_entry> strays(const std::vector<process_entry>& all, pid_t tuner, pid_t own_session,
-                                  std::span<const pid_t> known);
+/// The ancestors of `pid` in `all`: one of them is given the orphans below it where nearer ones do not ask for them.
+std::vector<pid_t> ancestors(const std::vector<process_entry>& all, pid_t pid);
 
 } // namespace attune::measure

@@ -84,6 +84,48 @@ pipe_pair make_pipe() {
   return out;
 }
 
+/// Makes this process the one that orphans below it are given to, as long as one of these is there.
+class adoption {
+public:
+  adoption() {
+    std::lock_guard lock(mutex_);
+    if (count_++ == 0) {
+      prctl(PR_GET_CHILD_SUBREAPER, &before_, 0, 0, 0);
+      prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    }
+  }
+  ~adoption() {
+    std::lock_guard lock(mutex_);
+    if (--count_ == 0) prctl(PR_SET_CHILD_SUBREAPER, before_, 0, 0, 0);
+  }
+  adoption(const adoption&) = delete;
+  adoption& operator=(const adoption&) = delete;
+
+private:
+  static inline std::mutex mutex_;
+  static inline int count_ = 0, before_ = 0;
+};
+
+/// Lets this thread go first, where it may: among hundreds of processes that all want to run, each look at them would
+/// take seconds.
+class urgent {
+public:
+  urgent() {
+    errno = 0;
+    before_ = getpriority(PRIO_PROCESS, 0);
+    raised_ = errno == 0 && setpriority(PRIO_PROCESS, 0, -20) == 0;
+  }
+  ~urgent() {
+    if (raised_) setpriority(PRIO_PROCESS, 0, before_);
+  }
+  urgent(const urgent&) = delete;
+  urgent& operator=(const urgent&) = delete;
+
+private:
+  int before_ = 0;
+  bool raised_ = false;
+};
+
 } // namespace
 
 class supervisor::impl : public std::enable_shared_from_this<supervisor::impl> {
@@ -179,6 +221,7 @@ private:
     bool exited = false;
     std::optional<process_result::ending> verdict; ///< why it was ended, where it was
     nanoseconds pause{0};                          ///< between two looks at what is left
+    std::size_t left_before = 0;                   ///< at the last look
     std::unique_ptr<measure::cgroup> group;
     asio::posix::stream_descriptor pidfd, out_pipe, err_pipe;
     asio::steady_timer timer;
@@ -199,7 +242,8 @@ private:
 
   void watch() {
     pthread_setname_np(pthread_self(), "attune-watch");
-    if (options_.adopt_orphans) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    std::optional<adoption> adopting;
+    if (options_.adopt_orphans) adopting.emplace();
     if (options_.cgroups && can_launch_into_cgroup()) cgroups_ = cgroup_pool::open("attune-" + mark_);
     if (cgroups_ && !survives_in_cgroup()) cgroups_.reset();
     if (options_.guardian) {
@@ -417,27 +461,27 @@ private:
       return out;
     }
     auto all = list_processes();
-    auto known = known_pids(&c);
-    for (auto& entry : descendants(all, {c.pid, c.start_ticks, c.mark, known}))
+    auto others = known_pids(&c), known = others;
+    known.push_back(c.pid);
+    std::vector<pid_t> reapers, adopted;
+    if (!options_.adopt_orphans) reapers = ancestors(all, getpid());
+    reapers.push_back(getpid());
+    for (const auto& entry : orphans(all, reapers, c.start_ticks, own_session_, known))
+      if (!entry.dead() && is_of(entry, c)) adopted.push_back(entry.pid);
+    for (auto& entry : descendants(all, c.pid, c.start_ticks, adopted, others))
       if (!entry.dead()) out.push_back(entry);
-    if (options_.adopt_orphans) {
-      known.push_back(c.pid);
-      for (auto& entry : strays(all, getpid(), own_session_, known))
-        if (!entry.dead() && may_be_of(entry, c) &&
-            std::none_of(out.begin(), out.end(), [&](const auto& have) { return have.pid == entry.pid; }))
-          out.push_back(entry);
-    }
     return out;
   }
 
-  /// A stray that carries no running trial's mark belongs to the last of those trials that may have started it.
-  bool may_be_of(const process_entry& entry, const child& c) const {
+  /// Whose orphan it is. The mark tells; one of ours that has none (it has changed its environment) belongs to the last
+  /// of those trials that may have started it.
+  bool is_of(const process_entry& entry, const child& c) const {
     std::string mark = mark_of(entry.pid);
-    for (const auto& [id, other] : children_) {
-      if (other.get() == &c) continue;
-      if (mark == other->mark || other->start_ticks <= entry.start) return false;
-    }
-    return entry.start >= c.start_ticks;
+    if (mark == c.mark) return true;
+    if (!options_.adopt_orphans) return false;
+    for (const auto& [id, other] : children_)
+      if (other.get() != &c && (mark == other->mark || other->start_ticks <= entry.start)) return false;
+    return true;
   }
 
   /// The same as alive(), made cheap for the usual case that a process ends and leaves nothing behind.
@@ -490,9 +534,11 @@ private:
     if (c.group) return c.group->kill();
     // What is stopped does not fork. They are stopped until a look finds no new one, and only then killed: a bomb that
     // forks faster than it is killed stands still first.
+    urgent hurry;
     std::vector<pid_t> stopped;
     std::vector<process_entry> all;
-    for (int round = 0; round < 100; ++round) {
+    auto until = clock::now() + std::chrono::milliseconds(200);
+    do {
       all = alive(c);
       bool fresh = false;
       for (const auto& entry : all) {
@@ -502,7 +548,7 @@ private:
         signal_process(entry, SIGSTOP);
       }
       if (!fresh) break;
-    }
+    } while (clock::now() < until);
     for (const auto& entry : all) signal_process(entry, SIGKILL);
   }
 
@@ -513,6 +559,10 @@ private:
       if (failed || c->now == child::phase::done) return;
       auto left = alive(*c);
       if (left.empty() && c->exited) return complete(c);
+      // Death takes its time on a machine that many of them keep busy: the limit is for what does not get less.
+      if (c->now == child::phase::killing && left.size() < c->left_before)
+        c->phase_end = clock::now() + options_.kill_limit;
+      c->left_before = left.size();
       if (clock::now() >= c->phase_end) {
         if (c->now == child::phase::terminating) return kill_all(c);
         for (const auto& entry : left)
@@ -582,7 +632,8 @@ private:
         break; // one that is not ours stands in front of the rest
       waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WEXITED | WNOHANG);
     }
-    for (const auto& entry : strays(list_processes(), getpid(), own_session_, known)) {
+    const pid_t self = getpid();
+    for (const auto& entry : orphans(list_processes(), {&self, 1}, 0, own_session_, known)) {
       siginfo_t info{};
       if (entry.dead()) waitid(P_PID, static_cast<id_t>(entry.pid), &info, WEXITED | WNOHANG);
     }

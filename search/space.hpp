@@ -40,6 +40,35 @@ enum class neighbourhood : std::uint8_t {
   hamming,  ///< any one parameter changed to any value
 };
 
+/// What a person wants to see of a compiled space.
+struct space_description {
+  struct parameter {
+    std::string name;
+    std::uint32_t size = 0; ///< values in the domain
+    std::uint32_t used = 0; ///< of them in valid configurations (where that is not known: all)
+    bool ordinal = true;
+    bool conditional = false;
+    std::size_t group = 0;
+  };
+  struct constraint {
+    std::string text;                    ///< the expression, or the callable's name
+    std::string place;                   ///< `file:line`, or empty
+    std::vector<std::string> parameters; ///< that it reads
+    std::optional<std::size_t> group;    ///< none: it reads no parameter
+    std::optional<double> cuts;          ///< the fraction of its own parameters' combinations that it forbids
+    std::optional<double> cuts_last;     ///< the fraction that it removes of what all the others leave
+    bool estimated = false;              ///< `cuts` is a random sample's
+  };
+  struct group {
+    std::vector<std::string> parameters; ///< in the order in which the structure decides them
+    std::optional<uint128> count;        ///< none: too big, searched
+    std::size_t nodes = 0, edges = 0;    ///< of its diagram; 0 where there is none
+  };
+  std::vector<parameter> parameters;
+  std::vector<constraint> constraints;
+  std::vector<group> groups;
+};
+
 /// The valid configurations of a search space. Immutable once compiled; safe to share between threads without locks.
 /// See the functions' comments for what holds where the space is too big to be counted.
 class space {
@@ -62,7 +91,9 @@ public:
   /// How many valid configurations there are; none where the space is too big to be counted.
   virtual std::optional<uint128> count() const = 0;
 
-  /// The i-th valid configuration, in the lexicographic order of the points. @pre count() and i < *count()
+  /// The i-th valid configuration, in the order of for_each(): the lexicographic order of the points. Where tightly
+  /// tied parameters could only be counted in another order than declared, they take each other's places in it (a
+  /// remark says so). @pre count() and i < *count()
   virtual point at(uint128 i) const = 0;
   /// The inverse; none for an invalid point. @pre count()
   virtual std::optional<uint128> index_of(std::span<const std::uint32_t> p) const = 0;
@@ -94,6 +125,13 @@ public:
 
   /// What compiling had to say: constraints that cut nothing, parameters that are never free, a fall-back.
   virtual std::span<const std::string> remarks() const = 0;
+
+  /// The parameters, constraints and groups in figures. Takes up to some seconds for large spaces: for people.
+  virtual space_description describe() const;
+
+  /// The index of a value in a parameter's domain, none if it is not there. Numbers match by value (`64` finds `64.0`),
+  /// a permutation also as its text `i,j,k`. The default looks at every value.
+  virtual std::optional<std::uint32_t> index_of_value(std::size_t parameter, const value& v) const;
 
   /// The configuration of a point, sharing this space's names.
   configuration to_configuration(std::span<const std::uint32_t> p) const;

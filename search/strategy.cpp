@@ -23,8 +23,14 @@ const std::vector<entry>& registry() {
       {{"auto", "a portfolio that gives the budget to what pays: the default"}, make_auto},
       {{"random", "uniform, without repetition"}, make_random},
       {{"grid", "every valid configuration in order"}, make_grid},
+      {{"quasirandom", "a low-discrepancy sequence over the valid configurations"}, make_quasirandom},
+      {{"local", "hill climbing with a tabu list and restarts"}, make_local},
       {{"annealing", "simulated annealing over the neighbourhoods"}, make_annealing},
+      {{"gp", "expected improvement under a Gaussian process"}, make_gp},
       {{"genetic", "a steady-state genetic algorithm"}, make_genetic},
+      {{"differential", "differential evolution on ranks"}, make_differential},
+      {{"swarm", "a particle swarm on ranks"}, make_swarm},
+      {{"tpe", "a tree-structured Parzen estimator"}, make_tpe},
   };
   return all;
 }

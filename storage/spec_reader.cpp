@@ -58,6 +58,8 @@ task_spec read_task(const spec_node& root, const std::string& file) {
   task_spec t;
   t.name = read_string(section.need("task"), "task");
   if (trim(t.name).empty()) refuse(section.need("task"), "task is empty; it names the workload");
+  if (std::any_of(t.name.begin(), t.name.end(), [](char c) { return c >= 0 && c < 0x20; }) || t.name.size() > 200)
+    refuse(section.need("task"), "task must be one line of at most 200 bytes");
   if (const auto* node = section.find("workload")) t.workload = read_arguments(*node, "workload");
   if (const auto* node = section.find("target")) t.target = read_arguments(*node, "target");
   t.parameters = read_parameters(section.need("parameters"), file);
@@ -124,6 +126,29 @@ result<std::vector<task_spec>> read_spec_text(std::string_view text, const std::
     if (f.line > 0) where += ":" + std::to_string(f.line);
     if (f.line > 0 && f.column > 0) where += ":" + std::to_string(f.column);
     return error{errc::invalid_spec, f.message, std::move(where)};
+  }
+}
+
+result<arguments> read_configuration(std::string_view text, const std::string& name) {
+  const auto tree = read_json_tree(text, name);
+  if (!tree) return tree.err();
+  try {
+    const auto& root = **tree;
+    if (root.what != spec_node::kind::mapping)
+      refuse(root, "a configuration is a JSON object of names and values, not " + describe(root));
+    arguments out;
+    for (const auto& entry : root.entries) {
+      if (entry.value->what != spec_node::kind::sequence) {
+        out.emplace_back(entry.key, read_value(*entry.value, entry.key));
+        continue;
+      }
+      permutation order;
+      for (const auto& item : entry.value->items) order.order.push_back(read_text(*item, "an item of " + entry.key));
+      out.emplace_back(entry.key, value(std::move(order)));
+    }
+    return out;
+  } catch (const spec_fault& f) {
+    return error{errc::invalid_spec, f.message, name};
   }
 }
 

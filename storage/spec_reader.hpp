@@ -30,4 +30,9 @@ result<std::vector<task_spec>> read_spec(const std::string& path);
 result<std::vector<task_spec>> read_spec_text(std::string_view text, const std::string& file,
                                               const std::string& directory);
 
+/// Reads one configuration as people and `--json` write it: a JSON object of names and values, an ordering as an array
+/// of strings or as one text (`"i,j,k"`, which stays a text here: the space knows better). Errors: invalid_spec with
+/// `name` in `where`.
+result<arguments> read_configuration(std::string_view text, const std::string& name);
+
 } // namespace attune::storage

@@ -15,4 +15,8 @@ std::unique_ptr<strategy> make_grid(space_ptr over, strategy_options options);
 /// counted, draws with the set of what was seen.
 std::unique_ptr<strategy> make_random(space_ptr over, strategy_options options);
 
+/// `quasirandom`: a low-discrepancy sequence over the valid set. Cost: some hundred at() an ask. Where the space is not
+/// counted, as `random`.
+std::unique_ptr<strategy> make_quasirandom(space_ptr over, strategy_options options);
+
 } // namespace attune::search

@@ -13,6 +13,7 @@
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
@@ -38,6 +39,16 @@ struct bench {
   int orders = 0, cancels = 0;
   /// Where set: answers by itself.
   std::function<Report(const Order&)> answer;
+  /// Sends the answer to the oldest order on its way: the place delivers it when it is handled (a promise is its
+  /// actor's alone).
+  std::function<void(Report)> reply;
+
+  void deliver(const Report& report) {
+    if (hand.empty()) return;
+    auto promise = hand.front().promise;
+    hand.pop_front();
+    promise.deliver(report);
+  }
 };
 using build_bench = bench<build_order, build_report>;
 using run_bench = bench<run_order, run_report>;
@@ -101,8 +112,8 @@ struct graph {
     caf::anon_send_exit(recorder, caf::exit_reason::kill);
     caf::anon_send_exit(watch.to, caf::exit_reason::kill);
     drain();
-    for (auto& [who, bench] : runners) bench->hand.clear();
-    for (auto& [who, bench] : builders) bench->hand.clear();
+    for (auto& [who, bench] : runners) *bench = {};
+    for (auto& [who, bench] : builders) *bench = {};
   }
 
   caf::scheduler::test_coordinator& clockwork() {
@@ -137,9 +148,10 @@ struct graph {
                   b->hand.push_back({order, promise});
                 return promise;
               },
-              [b](atom::cancel) { ++b->cancels; }, [](atom::internal, const run_report&) {}};
+              [b](atom::cancel) { ++b->cancels; }, [b](atom::internal, const run_report& r) { b->deliver(r); }};
     });
     caf::anon_send(scheduler, atom::join::value, place_info{std::move(name)}, who);
+    b->reply = [who](run_report r) { caf::anon_send(who, atom::internal::value, std::move(r)); };
     runners.emplace_back(who, b);
     drain();
     return b;
@@ -157,9 +169,10 @@ struct graph {
                   b->hand.push_back({order, promise});
                 return promise;
               },
-              [b](atom::cancel) { ++b->cancels; }, [](atom::internal, const build_report&) {}};
+              [b](atom::cancel) { ++b->cancels; }, [b](atom::internal, const build_report& r) { b->deliver(r); }};
     });
     caf::anon_send(scheduler, atom::join::value, place_info{std::move(name)}, who);
+    b->reply = [who](build_report r) { caf::anon_send(who, atom::internal::value, std::move(r)); };
     builders.emplace_back(who, b);
     drain();
     return b;
@@ -169,9 +182,7 @@ struct graph {
   template <class Bench, class Report>
   void answer(const std::shared_ptr<Bench>& b, Report report) {
     BOOST_REQUIRE_MESSAGE(!b->hand.empty(), "nothing is in hand that could be answered");
-    auto p = std::move(b->hand.front());
-    b->hand.pop_front();
-    p.promise.deliver(std::move(report));
+    b->reply(std::move(report));
     drain();
   }
   void kill_runner(std::size_t i) {

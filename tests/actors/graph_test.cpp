@@ -106,9 +106,7 @@ BOOST_AUTO_TEST_CASE(results_that_arrive_while_the_disk_is_busy_share_the_next_w
   g.begin({});
   for (auto& s : slots) {
     BOOST_REQUIRE(s->hand.size() == 1u);
-    auto p = std::move(s->hand.front());
-    s->hand.pop_front();
-    p.promise.deliver(measured(1)); // not drained: all four answers wait together
+    s->reply(measured(1)); // not drained: all four answers wait together
   }
   const int before = g.writes;
   g.drain();

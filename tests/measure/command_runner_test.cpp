@@ -86,8 +86,8 @@ BOOST_AUTO_TEST_CASE(a_build_that_hangs_is_a_timeout_and_leaves_nothing) { // A1
 
 BOOST_AUTO_TEST_CASE(the_limit_is_each_processes_own_and_begins_with_it) { // A11
   // Four trials wait for one slot: together they take longer than the limit of one.
-  spec.run.timeout = 1500ms;
-  spec.run.run.shell = "sleep 0.5; echo 1";
+  spec.run.timeout = 4s;
+  spec.run.run.shell = "sleep 0.6; echo 1";
   spec.run.repeats = {2, 2, 0};
   for (int i = 0; i < 4; ++i) BOOST_TEST(measured(run(runner, trial_of(spec))).samples.size() == 2U);
   spec.run.timeout = 100ms;

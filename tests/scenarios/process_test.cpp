@@ -61,9 +61,9 @@ measure: {slots: 1}
   auto running = s.start({"tune", "s.yaml", "--json"},
                          {{"LD_PRELOAD", STEPPED_CLOCK}, {"STEPPED_CLOCK_SECONDS", s.path("clock")}});
   const auto runs = [&] { return s.lines("runs.log").size(); };
-  BOOST_REQUIRE(running.wait_until([&] { return runs() == 1; }));
+  BOOST_REQUIRE(running.wait_until([&] { return runs() == 2; }));
   s.write("clock", "-7200");
-  BOOST_REQUIRE(running.wait_until([&] { return runs() == 3; }));
+  BOOST_REQUIRE(running.wait_until([&] { return runs() == 4; }));
   s.write("clock", "86400");
   const auto e = running.wait(60s);
   BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());

@@ -1,0 +1,142 @@
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/store_access.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+namespace attune::cli {
+
+namespace {
+
+/// What is known of one task of the spec.
+struct answer {
+  task_ptr of;
+  std::vector<known_result> best;
+  std::string hint; ///< what to do where there is none
+};
+
+/// The tasks in the store that the question is about: the spec's own, or those of the same workload, built and measured
+/// the same way, on the targets that --target means.
+result<std::vector<storage::task_entry>> asked_for(const storage::store& store, const task& of,
+                                                   const std::optional<std::string>& where) {
+  std::vector<storage::task_entry> out;
+  const auto& id = of.identity;
+  if (!where) {
+    auto found = store.find_task(id.task_key);
+    if (!found) return found.err();
+    if (*found) out.push_back(std::move(**found));
+    return out;
+  }
+  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts&) {
+    if (t.workload == id.workload_key && t.method == id.method_key && matches_target(t.target_facts, *where))
+      out.push_back(t);
+  });
+  if (!read) return read.err();
+  return out;
+}
+
+/// Why there may be nothing, from what else the store has.
+result<std::string> hint_for(const storage::store& store, const task& of, const std::optional<std::string>& where) {
+  const auto& id = of.identity;
+  std::vector<std::string> devices;
+  bool other_method = false;
+  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
+    if (t.workload != id.workload_key || counts.records == counts.failures) return;
+    if (t.method != id.method_key) {
+      other_method = true;
+      return;
+    }
+    const auto device = target{t.target_facts}.device();
+    if ((where || t.target != id.target_key) && std::find(devices.begin(), devices.end(), device) == devices.end())
+      devices.push_back(device);
+  });
+  if (!read) return read.err();
+  std::string out;
+  if (!devices.empty()) {
+    out = "there are results on other targets (";
+    for (std::size_t i = 0; i < devices.size(); ++i) out += (i == 0 ? "" : ", ") + devices[i];
+    out += "); --target names one";
+  } else if (other_method) {
+    out = "there are results with other commands, sources or measuring";
+  }
+  return out;
+}
+
+json answer_json(const answer& a, std::uint64_t top) {
+  json out{{"task", a.of->spec.name},
+           {"key", a.of->identity.task_key.hex()},
+           {"target", arguments_json(a.best.empty() ? a.of->where.facts : a.best[0].target)},
+           {"best", nullptr}};
+  const auto entry = [&](const known_result& k) {
+    auto e = best_json(k.config, k.measured, a.of->metric(), k.record);
+    e["at"] = rfc3339(k.at);
+    return e;
+  };
+  if (!a.best.empty()) out["best"] = entry(a.best[0]);
+  if (top > 1) {
+    out["top"] = json::array();
+    for (const auto& k : a.best) out["top"].push_back(entry(k));
+  }
+  return out;
+}
+
+} // namespace
+
+int run_best(const best_options& options, const std::string& folder, output& io) {
+  using form = best_options::form;
+  const auto format = options.format.value_or(form::text);
+  const bool as_json = io.json() || format == form::json;
+  const auto tasks = load(options.spec, options.task);
+  if (!tasks) return io.fail(tasks.err());
+  if (tasks->size() > 1 && format != form::text && format != form::json)
+    return io.fail({errc::invalid_spec, "holds several tasks; choose one with --task NAME", options.spec});
+  const auto store = open_to_read(folder);
+  if (!store) return io.fail(store.err());
+
+  std::vector<answer> answers;
+  for (const auto& t : *tasks) {
+    auto made = make_task(t.spec);
+    if (!made) return io.fail(made.err());
+    answer a{*made, {}, {}};
+    if (*store) {
+      const auto entries = asked_for(**store, *a.of, options.target);
+      if (!entries) return io.fail(entries.err());
+      for (const auto& entry : *entries) {
+        auto found = best_inside(**store, entry, *t.space, options.top);
+        if (!found) return io.fail(found.err());
+        for (auto& k : *found) a.best.push_back(std::move(k));
+      }
+      std::stable_sort(a.best.begin(), a.best.end(), [&](const known_result& x, const known_result& y) {
+        return a.of->better(x.measured.value, y.measured.value);
+      });
+      if (a.best.size() > options.top) a.best.resize(options.top);
+      if (a.best.empty()) {
+        auto hint = hint_for(**store, *a.of, options.target);
+        if (!hint) return io.fail(hint.err());
+        a.hint = std::move(*hint);
+      }
+    }
+    answers.push_back(std::move(a));
+  }
+
+  std::size_t none = 0;
+  json documents = json::array();
+  for (const auto& a : answers) {
+    if (as_json) documents.push_back(answer_json(a, options.top));
+    if (a.best.empty()) {
+      ++none;
+      io.message(a.of->spec.name + ": no result is known" + (options.target ? " on " + *options.target : "") +
+                 (a.hint.empty() ? "; attune tune finds one" : "; " + a.hint));
+      continue;
+    }
+    if (as_json) continue;
+    if (answers.size() > 1) io.out() << a.of->spec.name << '\n';
+    const std::vector<ranked> plain(a.best.begin(), a.best.end());
+    io.out() << render_best(*a.of, plain, a.best[0].device, format);
+  }
+  if (as_json) io.document(documents.size() == 1 ? documents[0] : json{{"tasks", std::move(documents)}});
+  return none == 0 ? exit_code::done : none == answers.size() ? exit_code::no_result : exit_code::partial;
+}
+
+} // namespace attune::cli

@@ -1,0 +1,361 @@
+#include "cli/command_line.hpp"
+
+#include "core/text.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#ifndef ATTUNE_VERSION
+#define ATTUNE_VERSION "0"
+#endif
+
+namespace attune::cli {
+
+namespace {
+
+/// What is wrong with the command line, thrown to parse_command_line.
+struct usage_fault {
+  std::string message;
+};
+
+template <class Number>
+Number read_count(const std::string& option, const std::string& text, Number least,
+                  Number most = std::numeric_limits<Number>::max()) {
+  Number n = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (ec != std::errc{} || end != text.data() + text.size() || n < least || n > most)
+    throw usage_fault{option + " must be a whole number from " + std::to_string(least) +
+                      (most == std::numeric_limits<Number>::max() ? " on" : " to " + std::to_string(most)) + ", not '" +
+                      text.substr(0, 60) + "'"};
+  return n;
+}
+
+std::optional<std::uint32_t> read_places(const std::string& option, const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  return read_count<std::uint32_t>(option, text, 1, 4096);
+}
+
+/// The texts that options are read into before they are judged.
+struct raw {
+  std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
+      target, recorded, seeds, workers, svg;
+  std::vector<std::string> specs;
+  bool json = false, remeasure = false, dry_run = false, quiet = false, count = false, list = false;
+};
+
+constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
+the command line is wrong; 3 the store cannot be used; 4 some tasks or records
+failed, the rest is good; 130 interrupted; 143 terminated.)";
+
+void add_common(CLI::App& to, raw& r) {
+  to.add_flag("--json", r.json, "Print one JSON document on standard output, and nothing else there");
+  to.add_option("--store", r.store,
+                "The folder of the store (else $ATTUNE_STORE, $XDG_DATA_HOME/attune, ~/.local/share/attune)")
+      ->type_name("DIR");
+}
+
+void add_spec(CLI::App& to, raw& r) {
+  to.add_option("SPEC", r.spec, "The spec file (YAML, or T1 where it ends in .json)")->required()->type_name("");
+  to.add_option("--task", r.task, "One task of a spec that holds several")->type_name("NAME");
+}
+
+struct parser {
+  CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
+  raw r;
+  CLI::App *tune, *space, *best, *history, *replay, *db, *doctor, *stats, *verify;
+
+  parser() {
+    app.require_subcommand(1);
+    app.set_version_flag("--version", "attune " ATTUNE_VERSION);
+    app.set_help_flag("-h,--help", "Print this help, or that of a command: attune COMMAND --help");
+    app.footer(std::string("Begin with: attune doctor; attune space SPEC; attune tune SPEC; attune best SPEC.\n\n") +
+               exit_codes);
+    app.get_formatter()->column_width(34);
+    add_common(app, r);
+
+    tune = command(app, "tune", "Tune what the spec files describe");
+    tune->add_option("SPEC", r.specs, "The spec files; their tasks are tuned side by side")->required()->type_name("");
+    tune->add_option("--trials", r.trials, "How many configurations to try for each task")->type_name("N");
+    tune->add_option("--time", r.time, "How long to try, with a unit: 90s, 10m, 2h")->type_name("D");
+    tune->add_option("--strategy", r.strategy, "How to search: auto, random, grid, annealing, genetic, ...")
+        ->type_name("S");
+    tune->add_option("--seed", r.seed, "The seed of the strategy; the same seed gives the same trials")->type_name("N");
+    tune->add_option("--slots", r.slots, "Timed runs at once: a number, or auto")->type_name("N");
+    tune->add_option("--builders", r.builders, "Builds at once: a number, or auto")->type_name("N");
+    tune->add_flag("--remeasure", r.remeasure, "Measure anew what is already known, and begin the session anew");
+    tune->add_flag("--dry-run", r.dry_run, "Say what would be done; start nothing, write nothing");
+    tune->add_flag("-q,--quiet", r.quiet, "No progress display");
+    tune->footer(R"(The same command again goes on where it was stopped; what was measured is never
+measured twice. Ctrl-C stops within two seconds and keeps what was measured; a
+second one ends at once.
+
+  attune tune gemm.yaml                     until the spec's own budget is used up
+  attune tune gemm.yaml --time 10m          for ten minutes
+  attune tune a.yaml b.yaml --trials 500    two tasks, 500 trials each
+  attune tune gemm.yaml --json > out.json   for a script)");
+
+    space = command(app, "space", "Show a spec's search space");
+    add_spec(*space, r);
+    space->add_flag("--count", r.count, "How many valid configurations there are, exactly");
+    space->add_flag("--list", r.list, "Every valid configuration, in order");
+    space->add_option("--sample", r.sample, "Draw N configurations uniformly, each draw by itself")->type_name("N");
+    space->add_option("--seed", r.seed, "The seed of --sample (1)")->type_name("N");
+    space->add_option("--index", r.index, "The I-th configuration of --list, from 0")->type_name("I");
+    space->add_option("--contains", r.contains, "Whether a configuration is valid; exit code 1 where it is not")
+        ->type_name("JSON");
+    space->footer(R"(  attune space gemm.yaml --count --json
+  attune space gemm.yaml --sample 5 --seed 7
+  attune space gemm.yaml --contains '{"tile_m": 32, "unroll": 4}')");
+
+    best = command(app, "best", "Print the best known configuration, without measuring");
+    add_spec(*best, r);
+    best->add_option("--top", r.top, "The K best, best first (1)")->type_name("K");
+    best->add_option("--format", r.format, "text, json, env, args, header or cmake")->type_name("F");
+    best->add_option("--target", r.target, "Of another target: a device's name, or facts as in device=board1,flags=-O2")
+        ->type_name("T");
+    best->footer(R"help(Formats: env is lines for a shell's eval (ATTUNE_tile_m=32); args is one line of
+--tile_m=32 words, quoted for a shell; header is C macros (ATTUNE_TILE_M); cmake
+is set() lines.
+
+  eval "$(attune best gemm.yaml --format env)"
+  attune best gemm.yaml --format header > tuned.h)help");
+
+    history = command(app, "history", "List every record of a spec's task, failures and their messages too");
+    add_spec(*history, r);
+
+    replay = command(app, "replay", "Play strategies against a recorded space");
+    replay->add_option("RECORDED", r.recorded, "A Kernel Tuner cache or a T4 file, also gzip")
+        ->required()
+        ->type_name("");
+    replay->add_option("--strategy", r.strategy, "Strategies, separated by commas (auto)")->type_name("S[,S...]");
+    replay->add_option("--trials", r.trials, "Trials of each run (200)")->type_name("N");
+    replay->add_option("--seeds", r.seeds, "Runs of each strategy (20)")->type_name("N");
+    replay->add_option("--seed", r.seed, "The first run's seed (1)")->type_name("N");
+    replay->add_option("--workers", r.workers, "Trials in flight, in virtual time (1)")->type_name("W");
+    replay->add_option("--svg", r.svg, "Draw the curves into this file")->type_name("FILE");
+    replay->footer(R"(The score is the mean over trials 20 to N of (E[random] - found) / (E[random] -
+optimum): 0 is random search, 1 the optimum at once.
+
+  attune replay convolution-A100.json.gz --strategy auto,genetic --seeds 100)");
+
+    db = command(app, "db", "Look after the store");
+    db->require_subcommand(1);
+    stats = command(*db, "stats", "How many records, tasks and targets there are, and how the cache does");
+    verify = command(*db, "verify", "Read everything and check that it fits together");
+
+    doctor = command(app, "doctor", "Say what this machine is and what disturbs measurements on it");
+  }
+
+  CLI::App* command(CLI::App& under, const char* name, const char* about) {
+    auto* made = under.add_subcommand(name, about);
+    made->set_help_flag("-h,--help", "Print this help");
+    made->get_formatter()->column_width(34);
+    if (std::string_view(name) != "db") add_common(*made, r);
+    return made;
+  }
+};
+
+/// The command that a line names, for the message's beginning and the known options.
+const CLI::App* named_command(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return at;
+}
+
+std::string full_name(const CLI::App* app) {
+  std::string out = app->get_name();
+  for (const auto* above = app->get_parent(); above != nullptr; above = above->get_parent())
+    out = above->get_name() + " " + out;
+  return out;
+}
+
+std::string nearest_hint(const CLI::App& command, const std::string& word) {
+  std::vector<std::string> known;
+  if (word.starts_with('-')) {
+    for (const auto* option : command.get_options())
+      for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+  } else {
+    for (const auto* sub : command.get_subcommands([](const CLI::App*) { return true; }))
+      known.push_back(sub->get_name());
+  }
+  const auto near = nearest_word(word.substr(0, word.find('=')), known);
+  return near ? "; did you mean '" + *near + "'?" : "";
+}
+
+/// One line for what CLI11 found wrong.
+std::string explain(const CLI::App& app, const CLI::ParseError& e) {
+  const auto* command = named_command(app);
+  std::string text;
+  const auto left = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr && !left.empty()) {
+    const bool option = left.front().starts_with('-');
+    const bool no_command =
+        command->get_subcommands().empty() && !command->get_subcommands([](const CLI::App*) { return true; }).empty();
+    text = (option       ? "unknown option '"
+            : no_command ? "unknown command '"
+                         : "unexpected argument '") +
+           left.front() + "'" + nearest_hint(*command, left.front());
+  } else if (dynamic_cast<const CLI::RequiredError*>(&e) != nullptr &&
+             !command->get_subcommands([](const CLI::App*) { return true; }).empty()) {
+    // The word in its place, where there is one, is what is wrong.
+    text = left.empty() ? "a command is needed"
+                        : "unknown command '" + left.front() + "'" + nearest_hint(*command, left.front());
+  } else {
+    text = e.what();
+    text = text.substr(0, text.find('\n'));
+    if (dynamic_cast<const CLI::RequiredError*>(&e) != nullptr && text.find("SPEC") != std::string::npos)
+      text = "a spec file is needed";
+  }
+  return full_name(command) + ": " + text + " (see " + full_name(command) + " --help)";
+}
+
+tune_options read_tune(const raw& r) {
+  tune_options o;
+  o.specs = r.specs;
+  if (!r.trials.empty()) o.trials = read_count<std::uint64_t>("--trials", r.trials, 1);
+  if (!r.time.empty()) {
+    const auto d = parse_duration(r.time);
+    if (!d) throw usage_fault{"--time: " + d.err().message};
+    if (d->count() == 0) throw usage_fault{"--time must be longer than nothing"};
+    o.time = *d;
+  }
+  if (!r.strategy.empty()) o.strategy = r.strategy;
+  if (!r.seed.empty()) o.seed = read_count<std::uint64_t>("--seed", r.seed, 0);
+  if (!r.slots.empty()) o.slots = read_places("--slots", r.slots);
+  if (!r.builders.empty()) o.builders = read_places("--builders", r.builders);
+  o.remeasure = r.remeasure;
+  o.dry_run = r.dry_run;
+  o.quiet = r.quiet;
+  return o;
+}
+
+space_options read_space(const raw& r, const CLI::App& command) {
+  space_options o;
+  o.spec = r.spec;
+  o.task = r.task;
+  const std::pair<const char*, space_options::what> forms[] = {{"--count", space_options::what::count},
+                                                               {"--list", space_options::what::list},
+                                                               {"--sample", space_options::what::sample},
+                                                               {"--index", space_options::what::index},
+                                                               {"--contains", space_options::what::contains}};
+  const char* given = nullptr;
+  for (const auto& [option, form] : forms) {
+    if (command.count(option) == 0) continue;
+    if (given != nullptr) throw usage_fault{std::string(given) + " and " + option + " exclude each other"};
+    given = option;
+    o.show = form;
+  }
+  if (o.show == space_options::what::sample) o.sample = read_count<std::uint64_t>("--sample", r.sample, 1);
+  if (!r.seed.empty()) {
+    if (o.show != space_options::what::sample) throw usage_fault{"--seed has no effect without --sample"};
+    o.seed = read_count<std::uint64_t>("--seed", r.seed, 0);
+  }
+  if (o.show == space_options::what::index &&
+      (r.index.empty() || r.index.find_first_not_of("0123456789") != std::string::npos || r.index.size() > 39))
+    throw usage_fault{"--index must be a whole number from 0 on, not '" + r.index.substr(0, 60) + "'"};
+  o.index = r.index;
+  o.contains = r.contains;
+  return o;
+}
+
+best_options read_best(const raw& r, const CLI::App& command) {
+  best_options o;
+  o.spec = r.spec;
+  o.task = r.task;
+  if (!r.top.empty()) o.top = read_count<std::uint64_t>("--top", r.top, 1, 1'000'000);
+  if (command.count("--format") > 0) {
+    const std::pair<const char*, best_options::form> forms[] = {
+        {"text", best_options::form::text},     {"json", best_options::form::json},
+        {"env", best_options::form::env},       {"args", best_options::form::args},
+        {"header", best_options::form::header}, {"cmake", best_options::form::cmake}};
+    for (const auto& [name, form] : forms)
+      if (r.format == name) o.format = form;
+    if (!o.format)
+      throw usage_fault{"--format must be text, json, env, args, header or cmake, not '" + r.format.substr(0, 60) +
+                        "'"};
+    const bool one = *o.format != best_options::form::text && *o.format != best_options::form::json;
+    if (one && o.top > 1)
+      throw usage_fault{"--top has no effect with --format " + r.format + ", which is of one configuration"};
+    if (r.json && *o.format != best_options::form::json)
+      throw usage_fault{"--json and --format " + r.format + " exclude each other"};
+  }
+  if (command.count("--target") > 0) {
+    if (r.target.empty()) throw usage_fault{"--target is empty"};
+    o.target = r.target;
+  }
+  return o;
+}
+
+replay_command_options read_replay(const raw& r) {
+  replay_command_options o;
+  o.recorded = r.recorded;
+  if (!r.strategy.empty()) {
+    o.strategies.clear();
+    for (const auto part : split(r.strategy, ',')) o.strategies.emplace_back(trim(part));
+  }
+  if (!r.trials.empty()) o.trials = read_count<std::uint64_t>("--trials", r.trials, 1, 1000000);
+  if (!r.seeds.empty()) o.seeds = read_count<std::uint64_t>("--seeds", r.seeds, 1, 100000);
+  if (!r.seed.empty()) o.seed = read_count<std::uint64_t>("--seed", r.seed, 0);
+  if (!r.workers.empty()) o.workers = read_count<std::uint32_t>("--workers", r.workers, 1, 4096);
+  o.svg = r.svg;
+  return o;
+}
+
+} // namespace
+
+std::string default_store(const environment& env) {
+  const auto get = [&](const char* name) {
+    const char* text = env(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  if (const auto own = get("ATTUNE_STORE"); !own.empty()) return own;
+  if (const auto data = get("XDG_DATA_HOME"); data.starts_with('/')) return data + "/attune";
+  if (const auto home = get("HOME"); !home.empty()) return home + "/.local/share/attune";
+  return {};
+}
+
+std::variant<command_line, early_end> parse_command_line(const std::vector<std::string>& arguments,
+                                                         const environment& env) {
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  parser p;
+  try {
+    // CLI11 takes the arguments from the back.
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    p.app.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    return early_end{0, named_command(p.app)->help(), "", json};
+  } catch (const CLI::CallForVersion& e) {
+    return early_end{0, std::string(e.what()) + "\n", "", json};
+  } catch (const CLI::ParseError& e) {
+    if (arguments.empty()) return early_end{2, "", p.app.help(), false};
+    return early_end{2, "", explain(p.app, e), json};
+  }
+  command_line line;
+  line.json = p.r.json;
+  try {
+    if (p.tune->parsed()) {
+      line.command = read_tune(p.r);
+    } else if (p.space->parsed()) {
+      line.command = read_space(p.r, *p.space);
+    } else if (p.best->parsed()) {
+      line.command = read_best(p.r, *p.best);
+    } else if (p.history->parsed()) {
+      line.command = history_options{p.r.spec, p.r.task};
+    } else if (p.replay->parsed()) {
+      line.command = read_replay(p.r);
+    } else if (p.db->parsed()) {
+      line.command = db_options{p.verify->parsed() ? db_options::what::verify : db_options::what::stats};
+    } else {
+      line.command = doctor_options{};
+    }
+  } catch (const usage_fault& f) {
+    return early_end{2, "", full_name(named_command(p.app)) + ": " + f.message, json};
+  }
+  line.store = p.r.store.empty() ? default_store(env) : p.r.store;
+  return line;
+}
+
+} // namespace attune::cli

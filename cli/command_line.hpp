@@ -1,0 +1,92 @@
+#pragma once
+
+#include "core/clock.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace attune::cli {
+
+/// What a person typed, read and checked as far as that needs no file.
+struct tune_options {
+  std::vector<std::string> specs;
+  std::optional<std::uint64_t> trials;
+  std::optional<nanoseconds> time;
+  std::optional<std::string> strategy;
+  std::optional<std::uint64_t> seed;
+  /// Given at all; the inner one is none for `auto`.
+  std::optional<std::optional<std::uint32_t>> slots, builders;
+  bool remeasure = false, dry_run = false, quiet = false;
+};
+
+struct space_options {
+  enum class what : std::uint8_t { summary, count, list, sample, index, contains };
+  std::string spec;
+  std::string task; ///< of several; empty: all
+  what show = what::summary;
+  std::uint64_t sample = 0, seed = 1;
+  std::string index;    ///< decimal digits; may pass 64 bits
+  std::string contains; ///< a JSON object
+};
+
+struct best_options {
+  enum class form : std::uint8_t { text, json, env, args, header, cmake };
+  std::string spec;
+  std::string task;
+  std::uint64_t top = 1;
+  std::optional<form> format;
+  std::optional<std::string> target;
+};
+
+struct history_options {
+  std::string spec;
+  std::string task;
+};
+
+struct replay_command_options {
+  std::string recorded;
+  std::vector<std::string> strategies{"auto"};
+  std::uint64_t trials = 200, seeds = 20, seed = 1;
+  std::uint32_t workers = 1;
+  std::string svg; ///< where the curves are drawn; empty: nowhere
+};
+
+struct db_options {
+  enum class what : std::uint8_t { stats, verify };
+  what action = what::stats;
+};
+
+struct doctor_options {};
+
+struct command_line {
+  bool json = false;
+  std::string store; ///< the folder, resolved
+  std::variant<tune_options, space_options, best_options, history_options, replay_command_options, db_options,
+               doctor_options>
+      command;
+};
+
+/// What the program says at once instead: --help and --version (code 0), or why the line is wrong (code 2).
+struct early_end {
+  int code = 0;
+  std::string out, err;
+  bool json = false; ///< --json stood on the line
+};
+
+/// How the process's environment is asked; tests give their own.
+using environment = std::function<const char*(const char*)>;
+
+/// Reads the arguments behind the program's name. Every error is one line with the nearest known word.
+std::variant<command_line, early_end> parse_command_line(const std::vector<std::string>& arguments,
+                                                         const environment& env);
+
+/// Where the store is when --store does not say: $ATTUNE_STORE, else $XDG_DATA_HOME/attune (only where absolute, as its
+/// specification wants), else ~/.local/share/attune; empty where not even a home is known.
+std::string default_store(const environment& env);
+
+} // namespace attune::cli

@@ -1,0 +1,51 @@
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/store_access.hpp"
+
+#include <ostream>
+
+namespace attune::cli {
+
+int run_history(const history_options& options, const std::string& folder, output& io) {
+  const auto tasks = load(options.spec, options.task);
+  if (!tasks) return io.fail(tasks.err());
+  const auto store = open_to_read(folder);
+  if (!store) return io.fail(store.err());
+  std::vector<task_ptr> made;
+  for (const auto& t : *tasks) {
+    auto m = make_task(t.spec);
+    if (!m) return io.fail(m.err());
+    made.push_back(std::move(*m));
+  }
+
+  // Record by record, for a history may be longer than memory.
+  std::uint64_t records = 0;
+  if (io.json()) io.out() << "{\"records\":[";
+  status read;
+  for (const auto& of : made) {
+    if (!*store || !read) break;
+    const auto unit = of->metric().stored_unit();
+    if (made.size() > 1 && !io.json()) io.out() << of->spec.name << '\n';
+    read = (*store)->records_of(of->identity.task_key, [&](const storage::record& r) {
+      if (io.json()) {
+        auto entry = record_json(r.config, r.result, unit, r.key.hex());
+        if (made.size() > 1) entry["task"] = of->spec.name;
+        io.out() << (records == 0 ? "" : ",") << dump(entry);
+      } else {
+        io.out() << render_record(r.config, r.result, unit);
+      }
+      ++records;
+      return static_cast<bool>(io.out());
+    });
+  }
+  if (io.json()) io.out() << "]}\n";
+  if (!read) {
+    // The document is whole as far as it goes; the code says that it is not all.
+    io.message(read.err().text());
+    return exit_code_of(read.err().code);
+  }
+  if (records == 0) io.message("no record of this task is in the store; attune tune makes some");
+  return records == 0 ? exit_code::no_result : exit_code::done;
+}
+
+} // namespace attune::cli

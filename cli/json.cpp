@@ -1,0 +1,205 @@
+#include "cli/json.hpp"
+
+#include "actors/messages.hpp"
+
+#include <cmath>
+
+namespace attune::cli {
+
+namespace {
+
+json failures_json(const search::tuning_counts& counts) {
+  json out = json::object();
+  for (std::size_t i = 0; i < all_failure_kinds.size(); ++i)
+    if (counts.failed[i] > 0) out[to_string(all_failure_kinds[i])] = count_json(counts.failed[i]);
+  return out;
+}
+
+json trials_json(const search::tuning_counts& counts) {
+  return {{"proposed", count_json(counts.proposed)},
+          {"measured", count_json(counts.measured)},
+          {"cached", count_json(counts.cached)},
+          {"failed", failures_json(counts)}};
+}
+
+/// Divided, not multiplied by 1e-9, so that 61 s is 61.0 and not 61.00000000000001.
+json seconds_json(nanoseconds d) { return static_cast<double>(d.count()) / 1e9; }
+
+json times_json(nanoseconds wall, const search::tuning_times& t) {
+  return {{"wall", seconds_json(wall)},
+          {"build", seconds_json(t.build)},
+          {"run", seconds_json(t.run)},
+          {"queue", seconds_json(t.queue)},
+          {"search", seconds_json(t.search)}};
+}
+
+json failure_message(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+} // namespace
+
+std::string dump(const json& what) { return what.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+json count_json(search::uint128 n) {
+  constexpr std::uint64_t exact = std::uint64_t{1} << 53;
+  if (n <= exact) return static_cast<std::uint64_t>(n);
+  return search::to_string(n);
+}
+
+json number_json(double d) { return std::isfinite(d) ? json(d) : json(nullptr); }
+
+json value_json(const value& v) {
+  switch (v.type()) {
+  case value::kind::absent:
+    return nullptr;
+  case value::kind::boolean:
+    return v.as_bool();
+  case value::kind::integer:
+    return v.as_integer();
+  case value::kind::real:
+    return number_json(v.as_real());
+  case value::kind::text:
+    return v.as_text();
+  case value::kind::order:
+    break;
+  }
+  return v.as_order().order;
+}
+
+json arguments_json(const arguments& args) {
+  json out = json::object();
+  for (const auto& [name, v] : args) out[name] = value_json(v);
+  return out;
+}
+
+json config_json(const configuration& c) {
+  json out = json::object();
+  for (std::size_t i = 0; i < c.size(); ++i)
+    if (!c[i].is_absent()) out[c.name(i)] = value_json(c[i]);
+  return out;
+}
+
+json error_json(const error& e) {
+  return {{"error",
+           {{"kind", to_string(e.code)},
+            {"message", e.message},
+            {"where", e.where.empty() ? json(nullptr) : json(e.where)}}}};
+}
+
+json best_json(const configuration& config, const measurement& m, const metric_spec& metric,
+               const std::string& record) {
+  json samples = json::array();
+  for (const double s : m.samples) samples.push_back(number_json(s));
+  json out{{"config", config_json(config)},
+           {"value", number_json(m.value)},
+           {"unit", metric.stored_unit()},
+           {"goal", to_string(metric.direction)},
+           {"spread", number_json(m.spread)},
+           {"samples", std::move(samples)},
+           {"record", record}};
+  if (!m.metrics.empty()) {
+    json more = json::object();
+    for (const auto& [name, v] : m.metrics) more[name] = number_json(v);
+    out["metrics"] = std::move(more);
+  }
+  return out;
+}
+
+json report_json(const actors::tuning_report& r) {
+  json out{{"task", r.of->spec.name},
+           {"key", r.of->identity.task_key.hex()},
+           {"target", arguments_json(r.of->where.facts)},
+           {"best", nullptr},
+           {"trials", trials_json(r.counts)},
+           {"time_s", times_json(r.wall, r.times)},
+           {"stopped_because", search::to_string(r.reason)},
+           {"session", r.session}};
+  if (r.best) out["best"] = best_json(r.best->config, *r.best->result->measured(), r.of->metric(), r.best->key.hex());
+  if (r.first_failure)
+    out["first_failure"] = {{"kind", to_string(r.first_failure->kind)}, {"message", r.first_failure->message}};
+  if (r.trouble) out["trouble"] = {{"kind", to_string(r.trouble->code)}, {"message", r.trouble->text()}};
+  return out;
+}
+
+json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports) {
+  if (reports.size() == 1) return report_json(*reports[0]);
+  json tasks = json::array();
+  search::tuning_counts counts;
+  search::tuning_times times;
+  nanoseconds wall{0};
+  std::uint64_t with_best = 0;
+  for (const auto& r : reports) {
+    tasks.push_back(report_json(*r));
+    counts.proposed += r->counts.proposed;
+    counts.measured += r->counts.measured;
+    counts.cached += r->counts.cached;
+    for (std::size_t i = 0; i < counts.failed.size(); ++i) counts.failed[i] += r->counts.failed[i];
+    times.build += r->times.build;
+    times.run += r->times.run;
+    times.queue += r->times.queue;
+    times.search += r->times.search;
+    // They run at the same time: the longest is what a person waited for.
+    wall = std::max(wall, r->wall);
+    if (r->best) ++with_best;
+  }
+  return {{"tasks", std::move(tasks)},
+          {"total",
+           {{"tasks", reports.size()},
+            {"with_best", with_best},
+            {"trials", trials_json(counts)},
+            {"time_s", times_json(wall, times)}}}};
+}
+
+json space_count_json(std::size_t parameters, search::uint128 cartesian, std::optional<search::uint128> valid,
+                      double build_ms) {
+  return {{"parameters", parameters},
+          {"cartesian", count_json(cartesian)},
+          {"valid", valid ? count_json(*valid) : json(nullptr)},
+          {"build_ms", number_json(build_ms)}};
+}
+
+json record_json(const configuration& config, const outcome& result, const std::string& unit,
+                 const std::string& record) {
+  json out{{"config", config_json(config)},
+           {"value", nullptr},
+           {"unit", unit},
+           {"failure", nullptr},
+           {"message", nullptr},
+           {"exit", nullptr},
+           {"signal", nullptr},
+           {"samples", json::array()},
+           {"spread", nullptr},
+           {"runner", result.runner},
+           {"at", rfc3339(result.at)},
+           {"record", record}};
+  if (const auto* m = result.measured()) {
+    out["value"] = number_json(m->value);
+    out["spread"] = number_json(m->spread);
+    for (const double s : m->samples) out["samples"].push_back(number_json(s));
+    out["rejected"] = m->rejected;
+  } else if (const auto* f = result.failed()) {
+    out["failure"] = to_string(f->kind);
+    out["message"] = failure_message(f->message);
+    if (f->exit) out["exit"] = *f->exit;
+    if (f->signal) out["signal"] = *f->signal;
+  }
+  if (!result.notes.empty()) out["notes"] = result.notes;
+  return out;
+}
+
+json statistics_json(const storage::store_statistics& s) {
+  json misses = json::object();
+  for (const auto& [cause, n] : s.misses) misses[cause] = count_json(n);
+  return {{"records", count_json(s.records)},
+          {"tasks", count_json(s.tasks)},
+          {"targets", count_json(s.targets)},
+          {"failures", count_json(s.failures)},
+          {"cache",
+           {{"entries", count_json(s.cache_entries)},
+            {"hits", count_json(s.hits)},
+            {"misses", std::move(misses)},
+            {"evicted", count_json(s.evicted)}}},
+          {"bytes", count_json(s.bytes)},
+          {"schema", s.schema}};
+}
+
+} // namespace attune::cli

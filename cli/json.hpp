@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/configuration.hpp"
+#include "core/error.hpp"
+#include "core/measurement.hpp"
+#include "core/task.hpp"
+#include "search/space.hpp"
+#include "storage/store.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace attune::actors {
+struct tuning_report;
+}
+
+namespace attune::cli {
+
+// The contract's JSON shapes, as functions of plain values. None of them ever holds a NaN or an infinity (null stands
+// there), and none looks at the locale.
+using json = nlohmann::ordered_json;
+
+/// The text of a document: one line, bytes that are not UTF-8 replaced.
+std::string dump(const json& what);
+
+/// A count: a number up to 2^53, its decimal text beyond (JavaScript would round it).
+json count_json(search::uint128 n);
+/// A finite number, else null.
+json number_json(double d);
+/// Typed; an ordering as an array of strings, absent as null.
+json value_json(const value& v);
+json arguments_json(const arguments& args);
+/// `{"tile_m": 32, …}` in the order of declaration; absent parameters are left out.
+json config_json(const configuration& c);
+/// `{"error": {"kind": …, "message": …, "where": …}}`
+json error_json(const error& e);
+
+/// The `best` of `tune --json`; null where there is none. `record` is the measurement's key.
+json best_json(const configuration& config, const measurement& m, const metric_spec& metric, const std::string& record);
+
+/// One task of `tune --json`.
+json report_json(const actors::tuning_report& report);
+/// Several: `{"tasks": […], "total": {…}}`; one: itself.
+json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports);
+
+/// `space --count --json`; `valid` is null where it is unknown.
+json space_count_json(std::size_t parameters, search::uint128 cartesian, std::optional<search::uint128> valid,
+                      double build_ms);
+
+/// One entry of `history --json`. `unit` is the task's as stored.
+json record_json(const configuration& config, const outcome& result, const std::string& unit,
+                 const std::string& record);
+
+/// `db stats --json`.
+json statistics_json(const storage::store_statistics& s);
+
+} // namespace attune::cli

@@ -1,0 +1,169 @@
+#include "cli/plan.hpp"
+
+#include "actors/engine.hpp"
+#include "cli/json.hpp"
+#include "cli/render.hpp"
+#include "core/text.hpp"
+#include "measure/substitution.hpp"
+#include "measure/validate.hpp"
+#include "search/strategy.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace attune::cli {
+
+namespace {
+
+std::string command_text(const command& c) {
+  if (!c.shell.empty()) return c.shell;
+  std::string out;
+  for (const auto& word : c.argv) out += (out.empty() ? "" : " ") + shell_word(word);
+  return out;
+}
+
+/// What the budget comes to: the engine's own rules (actors/engine.hpp), for the display.
+std::optional<std::uint64_t> trials_of(const task_spec& spec, const search::space& over) {
+  std::optional<std::uint64_t> trials = spec.search.trials;
+  const auto count = over.count();
+  if (spec.search.fraction && count) trials = trials_of_fraction(*spec.search.fraction, static_cast<double>(*count));
+  if (!trials && !spec.search.time) trials = actors::default_trials;
+  if (count && *count < (search::uint128{1} << 62)) {
+    const auto all = static_cast<std::uint64_t>(*count);
+    if (trials || all <= 1'000'000) trials = std::min(trials.value_or(all), all);
+  }
+  return trials;
+}
+
+/// All tasks of one command share this machine's places.
+status agree(std::optional<std::uint32_t>& all, const std::optional<std::uint32_t>& one, const char* what,
+             const task_spec& spec) {
+  if (!one) return {};
+  if (all && *all != *one)
+    return error{errc::invalid_spec,
+                 "task '" + spec.name + "' asks for " + std::to_string(*one) + " " + what + ", another one for " +
+                     std::to_string(*all) + "; give one number with --" + what,
+                 spec.file};
+  all = one;
+  return {};
+}
+
+status check(const loaded_task& t) {
+  const auto& spec = t.spec;
+  if (spec.run.run.empty())
+    return error{errc::invalid_spec, "has no run.command, so there is nothing to measure", spec.file};
+  if (const auto good = measure::validate(spec); !good) return good;
+  if (spec.search.fraction && !t.space->count())
+    return error{errc::invalid_spec, "search.fraction needs a space that can be counted; give search.trials",
+                 spec.file};
+  std::vector<std::string> names;
+  for (const auto& s : search::strategies()) names.push_back(s.name);
+  if (std::find(names.begin(), names.end(), spec.search.strategy) == names.end()) {
+    std::string message = "unknown strategy '" + spec.search.strategy + "'";
+    if (const auto near = nearest_word(spec.search.strategy, names)) {
+      message += "; did you mean '" + *near + "'?";
+    } else {
+      message += "; known are";
+      for (const auto& n : names) message += (n == names.front() ? " " : ", ") + n;
+    }
+    return error{errc::invalid_spec, message, spec.file};
+  }
+  return {};
+}
+
+} // namespace
+
+void apply(const tune_options& options, task_spec& spec) {
+  if (options.trials) {
+    spec.search.trials = options.trials;
+    spec.search.fraction.reset();
+  }
+  if (options.time) spec.search.time = options.time;
+  if (options.strategy) spec.search.strategy = *options.strategy;
+  if (options.seed) spec.search.seed = *options.seed;
+  if (options.slots) spec.measure.slots = *options.slots;
+  if (options.builders) spec.measure.builders = *options.builders;
+}
+
+result<plan> make_plan(const tune_options& options) {
+  plan out;
+  std::optional<std::uint32_t> slots, builders;
+  std::map<std::string, std::string> sessions;
+  for (const auto& file : options.specs) {
+    auto loaded = load(file);
+    if (!loaded) return loaded.err();
+    for (auto& t : *loaded) {
+      apply(options, t.spec);
+      if (const auto good = check(t); !good) return good.err();
+      if (const auto same = agree(slots, t.spec.measure.slots, "slots", t.spec); !same) return same.err();
+      if (const auto same = agree(builders, t.spec.measure.builders, "builders", t.spec); !same) return same.err();
+      for (const auto& w : t.spec.warnings) out.messages.push_back(w);
+      for (const auto& r : t.space->remarks()) out.messages.push_back(t.spec.name + ": " + r);
+      if (measure::builds_in_place(t.spec))
+        out.messages.push_back(t.spec.name + ": the build names neither {artifact} nor {workdir}, so it is taken to "
+                                             "write in place: each trial builds and runs before the next one builds");
+      const auto trials = trials_of(t.spec, *t.space);
+      auto made = make_task(std::move(t.spec));
+      if (!made) return made.err();
+      const auto id = actors::session_id(**made);
+      if (const auto [at, fresh] = sessions.emplace(id, file); !fresh)
+        return error{errc::invalid_spec,
+                     "task '" + (*made)->spec.name + "' is given twice" +
+                         (at->second == file ? "" : ", first in " + at->second),
+                     file};
+      out.tasks.push_back({std::move(*made), t.space, trials});
+    }
+  }
+  out.slots = slots.value_or(1);
+  out.builders = builders.value_or(0);
+  return out;
+}
+
+json plan_json(const plan& p, const std::string& store) {
+  json tasks = json::array();
+  for (const auto& t : p.tasks) {
+    const auto& spec = t.of->spec;
+    tasks.push_back({{"task", spec.name},
+                     {"key", t.of->identity.task_key.hex()},
+                     {"target", arguments_json(t.of->where.facts)},
+                     {"valid", t.over->count() ? count_json(*t.over->count()) : json(nullptr)},
+                     {"strategy", spec.search.strategy},
+                     {"seed", count_json(spec.search.seed)},
+                     {"trials", t.trials ? count_json(*t.trials) : json(nullptr)},
+                     {"time_s", spec.search.time ? number_json(seconds(*spec.search.time)) : json(nullptr)},
+                     {"build", spec.build ? json(command_text(spec.build->run)) : json(nullptr)},
+                     {"run", command_text(spec.run.run)},
+                     {"session", actors::session_id(*t.of)}});
+  }
+  return {{"dry_run", true},
+          {"tasks", std::move(tasks)},
+          {"slots", p.slots},
+          {"builders", p.builders == 0 ? json("auto") : json(p.builders)},
+          {"store", store}};
+}
+
+std::string render_plan(const plan& p, const std::string& store) {
+  std::string out;
+  for (const auto& t : p.tasks) {
+    const auto& spec = t.of->spec;
+    std::vector<std::vector<std::string>> rows;
+    rows.push_back({"  configurations", t.over->count() ? search::to_string(*t.over->count()) : "unknown, too many"});
+    std::string budget = t.trials ? std::to_string(*t.trials) + " trials" : "";
+    if (spec.search.time) budget += (budget.empty() ? "" : ", or ") + human_duration(*spec.search.time);
+    rows.push_back({"  budget", budget});
+    rows.push_back({"  strategy", spec.search.strategy + ", seed " + std::to_string(spec.search.seed)});
+    if (spec.build) rows.push_back({"  build", command_text(spec.build->run)});
+    rows.push_back({"  run", command_text(spec.run.run)});
+    rows.push_back({"  metric", spec.run.metrics[spec.run.objective].name + ", " +
+                                    to_string(spec.run.metrics[spec.run.objective].direction)});
+    rows.push_back({"  target", t.of->where.text()});
+    rows.push_back({"  key", t.of->identity.task_key.hex()});
+    out += spec.name + "\n" + table(rows) + "\n";
+  }
+  out += table({{"slots", std::to_string(p.slots)},
+                {"builders", p.builders == 0 ? "auto" : std::to_string(p.builders)},
+                {"store", store}});
+  return out + "\nNothing was started and nothing was written (--dry-run).\n";
+}
+
+} // namespace attune::cli

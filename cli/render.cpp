@@ -1,0 +1,342 @@
+#include "cli/render.hpp"
+
+#include "actors/messages.hpp"
+#include "cli/progress.hpp"
+#include "core/text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace attune::cli {
+
+namespace {
+
+/// At most `width` columns, the rest as `...`.
+std::string shortened(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+}
+
+std::string first_line(std::string_view text) {
+  for (const auto line : split(text, '\n'))
+    if (!trim(line).empty()) return std::string(trim(line));
+  return {};
+}
+
+std::string last_line(std::string_view text) {
+  std::string out;
+  for (const auto line : split(text, '\n'))
+    if (!trim(line).empty()) out = trim(line);
+  return out;
+}
+
+std::string values_text(const search::space& space, std::size_t parameter, std::uint32_t size) {
+  std::string out;
+  for (std::uint32_t k = 0; k < size; ++k) {
+    // The first ones and the last say what a long list is.
+    if (size > 10 && k == 6) {
+      out += " ...";
+      k = size - 1;
+    }
+    const auto v = space.value_at(parameter, k);
+    const auto text = v.type() == value::kind::text ? "\"" + v.text() + "\"" : v.text();
+    out += (out.empty() ? "" : " ") + shortened(text, 40);
+  }
+  return out;
+}
+
+std::string spread_text(double spread) {
+  return spread > 0 ? " +-" + shortest(std::round(spread * 1000) / 10) + " %" : "";
+}
+
+/// A name as a macro: upper case where no other parameter has the same.
+std::vector<std::string> macro_names(const configuration& c) {
+  std::vector<std::string> upper;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    auto name = c.name(i);
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char ch) { return ch >= 'a' && ch <= 'z' ? static_cast<char>(ch - 32) : ch; });
+    upper.push_back(std::move(name));
+  }
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < upper.size(); ++i)
+    out.push_back("ATTUNE_" + (std::count(upper.begin(), upper.end(), upper[i]) > 1 ? c.name(i) : upper[i]));
+  return out;
+}
+
+/// A C string literal.
+std::string c_string(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      // Three octal digits end by themselves; hexadecimal ones would take what follows.
+      out += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
+              static_cast<char>('0' + (byte & 7))};
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+/// A quoted argument of CMake's language.
+std::string cmake_string(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\' || c == '$') out += '\\';
+    if (c == ';') {
+      out += "\\;";
+      continue;
+    }
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string env_text(const configuration& c) {
+  std::string out;
+  for (std::size_t i = 0; i < c.size(); ++i) out += "ATTUNE_" + c.name(i) + "=" + shell_word(c[i].text()) + "\n";
+  return out;
+}
+
+std::string args_text(const configuration& c) {
+  std::string out;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    if (c[i].is_absent()) continue;
+    out += (out.empty() ? "" : " ") + shell_word("--" + c.name(i) + "=" + c[i].text());
+  }
+  return out + "\n";
+}
+
+std::string header_text(const task& of, const ranked& best, const std::string& device) {
+  const auto names = macro_names(best.config);
+  std::string out = "// " + of.spec.name + ": " + human_value(best.measured.value, of.metric().stored_unit()) + " on " +
+                    device + ". Written by attune best.\n#pragma once\n\n";
+  for (std::size_t i = 0; i < best.config.size(); ++i) {
+    const auto& v = best.config[i];
+    if (v.is_absent()) continue;
+    out += "#define " + names[i] + " ";
+    if (v.type() == value::kind::boolean) {
+      out += v.as_bool() ? "1" : "0";
+    } else if (v.is_number()) {
+      auto text = v.text();
+      // `1` would be an int where the parameter is a real number.
+      if (v.type() == value::kind::real && text.find_first_of(".en") == std::string::npos) text += ".0";
+      out += text.starts_with('-') ? "(" + text + ")" : text;
+    } else {
+      out += c_string(v.text());
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string cmake_text(const task& of, const ranked& best, const std::string& device) {
+  const auto names = macro_names(best.config);
+  std::string out = "# " + of.spec.name + ": " + human_value(best.measured.value, of.metric().stored_unit()) + " on " +
+                    device + ". Written by attune best.\n";
+  for (std::size_t i = 0; i < best.config.size(); ++i) {
+    const auto& v = best.config[i];
+    if (v.is_absent()) continue;
+    out += "set(" + names[i] + " ";
+    if (v.type() == value::kind::boolean)
+      out += v.as_bool() ? "ON" : "OFF";
+    else
+      out += v.is_number() ? v.text() : cmake_string(v.text());
+    out += ")\n";
+  }
+  return out;
+}
+
+} // namespace
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line += std::string(widths[i] - columns(row[i]) + 2, ' ');
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  }
+  return out;
+}
+
+std::string shell_word(const std::string& text) {
+  const bool plain =
+      !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                              "_-+=.,:/@%") == std::string::npos;
+  if (plain) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string render_space(const task_spec& spec, const search::space& space) {
+  std::string out = spec.name + "\n\n";
+  std::vector<std::vector<std::string>> rows;
+  const auto infos = space.parameters();
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    std::string when;
+    for (const auto& p : spec.parameters)
+      if (p.name == infos[i].name && !p.when.empty()) when = "  when " + p.when;
+    rows.push_back({"  " + infos[i].name, std::to_string(infos[i].size) + (infos[i].size == 1 ? " value" : " values"),
+                    values_text(space, i, infos[i].size) + when});
+  }
+  out += "Parameters\n" + table(rows);
+  if (!spec.constraints.empty()) {
+    out += "\nConstraints\n";
+    for (const auto& c : spec.constraints)
+      out += "  " + (c.callable && c.expression.empty() ? c.callable->name : c.expression) + "\n";
+  }
+  const auto count = space.count();
+  out += "\nConfigurations\n";
+  rows.clear();
+  rows.push_back({"  all", search::to_string(space.cartesian())});
+  if (!count) {
+    rows.push_back({"  valid", "unknown: the space is too big to be counted"});
+  } else {
+    const double share = static_cast<double>(*count) / static_cast<double>(space.cartesian()) * 100;
+    std::string percent = share >= 0.01 ? shortest(std::round(share * 100) / 100) : "less than 0.01";
+    rows.push_back({"  valid", search::to_string(*count) + " (" + percent + " %)"});
+  }
+  out += table(rows);
+  if (!space.remarks().empty()) out += "\nRemarks\n";
+  for (const auto& remark : space.remarks()) out += "  " + remark + "\n";
+  return out;
+}
+
+std::string render_doctor(const machine_facts& facts, std::span<const finding> findings) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, v] : facts.fingerprint) rows.push_back({"  " + name, v.text()});
+  std::string out = "This machine\n" + table(rows) + "\nWhat disturbs measurements\n";
+  rows.clear();
+  std::size_t warnings = 0;
+  for (const auto& f : findings) {
+    if (f.status == finding::level::warning) ++warnings;
+    rows.push_back({"  " + std::string(to_string(f.status)), f.name, f.value.empty() ? "-" : f.value, f.meaning});
+  }
+  out += table(rows);
+  out += "\nWhat to do\n";
+  bool any = false;
+  for (const auto level : {finding::level::warning, finding::level::note, finding::level::absent})
+    for (const auto& f : findings)
+      if (f.status == level && !f.remedy.empty()) {
+        out += "  " + f.name + ": " + f.remedy + "\n";
+        any = true;
+      }
+  if (!any)
+    out += "  nothing: this machine measures well\n";
+  else if (warnings == 0)
+    out += "  (nothing of this is urgent)\n";
+  return out;
+}
+
+std::string render_best(const task& of, std::span<const ranked> best, const std::string& device,
+                        best_options::form form) {
+  if (best.empty()) return {};
+  switch (form) {
+  case best_options::form::env:
+    return env_text(best[0].config);
+  case best_options::form::args:
+    return args_text(best[0].config);
+  case best_options::form::header:
+    return header_text(of, best[0], device);
+  case best_options::form::cmake:
+    return cmake_text(of, best[0], device);
+  case best_options::form::text:
+  case best_options::form::json:
+    break;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& b : best)
+    rows.push_back(
+        {human_value(b.measured.value, of.metric().stored_unit()) + spread_text(b.measured.spread), b.config.text()});
+  return table(rows);
+}
+
+std::string no_best_text(const actors::tuning_report& r) {
+  if (r.best) return {};
+  std::string out = r.of->spec.name + ": no valid result";
+  if (const auto failed = r.counts.failures(); failed > 0) {
+    out += " (" + std::to_string(failed) + " of " + std::to_string(r.counts.proposed) + " failed)";
+    if (r.first_failure) {
+      out += "; the first: " + std::string(to_string(r.first_failure->kind));
+      if (const auto text = last_line(r.first_failure->message); !text.empty()) out += ": " + shortened(text, 300);
+    }
+  }
+  return out;
+}
+
+std::string render_report(const actors::tuning_report& r) {
+  std::string out = r.of->spec.name + "\n";
+  std::vector<std::vector<std::string>> rows;
+  if (r.best) {
+    const auto& m = *r.best->result->measured();
+    rows.push_back({"  best", human_value(m.value, r.of->metric().stored_unit()) + spread_text(m.spread)});
+    rows.push_back({"  configuration", r.best->config.text()});
+  } else {
+    rows.push_back({"  best", "n/a"});
+  }
+  std::string trials = std::to_string(r.counts.proposed) + ": " + std::to_string(r.counts.measured) + " measured, " +
+                       std::to_string(r.counts.cached) + " cached";
+  if (const auto f = failures_text(r.counts.failed); !f.empty()) trials += ", " + f;
+  rows.push_back({"  trials", trials});
+  rows.push_back({"  time", human_duration(r.wall) + " (build " + human_duration(r.times.build) + ", run " +
+                                human_duration(r.times.run) + ", queue " + human_duration(r.times.queue) + ", search " +
+                                human_duration(r.times.search) + ")"});
+  rows.push_back({"  stopped because", search::to_string(r.reason)});
+  return out + table(rows);
+}
+
+std::string render_record(const configuration& config, const outcome& result, const std::string& unit) {
+  std::string out = rfc3339(result.at) + "  ";
+  if (const auto* m = result.measured()) {
+    out += human_value(m->value, unit) + spread_text(m->spread) + "  " + config.text() + "\n";
+  } else if (const auto* f = result.failed()) {
+    out += to_string(f->kind);
+    if (f->exit) out += " (exit " + std::to_string(*f->exit) + ")";
+    if (f->signal) out += " (signal " + std::to_string(*f->signal) + ")";
+    out += "  " + config.text() + "\n";
+    if (const auto text = first_line(f->message); !text.empty()) out += "    " + shortened(text, 300) + "\n";
+  }
+  return out;
+}
+
+std::string human_bytes(std::uint64_t n) {
+  constexpr const char* units[] = {"bytes", "kB", "MB", "GB", "TB"};
+  auto d = static_cast<double>(n);
+  std::size_t unit = 0;
+  while (d >= 1000 && unit + 1 < std::size(units)) {
+    d /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? std::to_string(n) + " bytes" : shortest(std::round(d * 10) / 10) + " " + units[unit];
+}
+
+std::string render_statistics(const storage::store_statistics& s, const std::string& folder) {
+  std::string misses;
+  for (const auto& [cause, n] : s.misses) misses += (misses.empty() ? "" : ", ") + cause + " " + std::to_string(n);
+  return table({{"store", folder},
+                {"records", std::to_string(s.records) + " (" + std::to_string(s.failures) + " failures)"},
+                {"tasks", std::to_string(s.tasks) + " on " + std::to_string(s.targets) +
+                              (s.targets == 1 ? " target" : " targets")},
+                {"cache", std::to_string(s.cache_entries) + " entries, " + std::to_string(s.hits) + " hits, " +
+                              std::to_string(s.evicted) + " evicted"},
+                {"misses", misses.empty() ? "none" : misses},
+                {"size", human_bytes(s.bytes)},
+                {"schema", std::to_string(s.schema)}});
+}
+
+} // namespace attune::cli

@@ -1,0 +1,200 @@
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/recorded_table.hpp"
+#include "core/text.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <thread>
+
+namespace attune::cli {
+
+namespace {
+
+struct played {
+  std::string name;
+  double score = 0, overhead_us = 0;
+  std::map<std::uint64_t, double> ratio; ///< mean over seeds of best ÷ optimum, by trials
+  std::vector<double> curve;             ///< the same after each trial, from the first at which all seeds have a value
+};
+
+double over_optimum(const search::replay_table& table, double found, double optimum) {
+  return table.direction == goal::minimize ? found / optimum : optimum / found;
+}
+
+/// Every seed of one strategy, on as many threads as there are processors; the seeds' results do not depend on which
+/// thread played them.
+result<std::vector<search::replay_run>> play_all(const search::replay_table& table, const std::string& name,
+                                                 const replay_command_options& options) {
+  std::vector<search::replay_run> runs(options.seeds);
+  std::vector<std::optional<error>> wrong(options.seeds);
+  std::atomic<std::uint64_t> next{0};
+  const auto work = [&] {
+    for (std::uint64_t k = next++; k < options.seeds; k = next++) {
+      search::replay_options how;
+      how.trials = options.trials;
+      how.workers = options.workers;
+      how.seed = options.seed + k;
+      how.clock = &system_time();
+      auto run = search::replay(table, name, how);
+      if (run)
+        runs[k] = std::move(*run);
+      else
+        wrong[k] = run.err();
+    }
+  };
+  {
+    std::vector<std::jthread> pool;
+    const auto threads = std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, options.seeds);
+    for (std::uint64_t t = 1; t < threads; ++t) pool.emplace_back(work);
+    work();
+  }
+  for (auto& e : wrong)
+    if (e) return std::move(*e);
+  return runs;
+}
+
+played summarise(const search::replay_table& table, std::string name, const std::vector<search::replay_run>& runs,
+                 std::span<const double> random, std::uint64_t trials) {
+  played out;
+  out.name = std::move(name);
+  const double optimum = table.optimum(), seeds = static_cast<double>(runs.size());
+  for (const auto& r : runs) {
+    out.score += search::score(table, r.best, random, trials) / seeds;
+    if (!r.best.empty()) out.overhead_us += r.overhead_s * 1e6 / static_cast<double>(r.best.size()) / seeds;
+  }
+  for (std::uint64_t t = 1; t <= trials; ++t) {
+    double mean = 0;
+    // A run that used the space up keeps its best.
+    for (const auto& r : runs) {
+      const double found = r.best.empty() ? std::nan("") : r.best[std::min<std::size_t>(t, r.best.size()) - 1];
+      mean += over_optimum(table, found, optimum) / seeds;
+    }
+    out.curve.push_back(mean);
+    const bool named = t == 25 || t == 50 || t == 100 || t == 200 || t == 500 || t == 1000 || t == trials;
+    if (named && std::isfinite(mean)) out.ratio[t] = mean;
+  }
+  return out;
+}
+
+/// Mean best ÷ optimum against trials, the vertical axis logarithmic.
+std::string drawing(const std::string& title, const std::vector<played>& all) {
+  constexpr double width = 760, height = 460, left = 60, right = 150, top = 40, bottom = 40;
+  static const char* colours[] = {"#1b6ca8", "#d1495b", "#2e933c", "#edae49",
+                                  "#7b4b94", "#00798c", "#8d5524", "#555555"};
+  double most = 1.01;
+  std::size_t trials = 2;
+  for (const auto& p : all) {
+    trials = std::max(trials, p.curve.size());
+    for (std::size_t t = 9; t < p.curve.size(); ++t)
+      if (std::isfinite(p.curve[t])) most = std::max(most, p.curve[t]);
+  }
+  const auto x = [&](double t) { return left + (width - left - right) * t / static_cast<double>(trials); };
+  const auto y = [&](double v) {
+    return height - bottom - (height - top - bottom) * std::log(std::clamp(v, 1.0, most)) / std::log(most);
+  };
+  const auto number = [](double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", v);
+    return std::string(text);
+  };
+  std::string escaped;
+  for (const char c : title) {
+    if (c == '<')
+      escaped += "&lt;";
+    else if (c == '&')
+      escaped += "&amp;";
+    else
+      escaped += c;
+  }
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\" height=\"460\" font-family=\"sans-serif\" "
+                    "font-size=\"12\">\n<rect width=\"760\" height=\"460\" fill=\"white\"/>\n<text x=\"60\" y=\"24\">" +
+                    escaped + ": best found / optimum, by trials</text>\n";
+  for (int k = 0; k <= 4; ++k) {
+    const double v = std::exp(std::log(most) * k / 4), t = static_cast<double>(trials) * k / 4;
+    out += "<line x1=\"60\" x2=\"610\" y1=\"" + number(y(v)) + "\" y2=\"" + number(y(v)) + "\" stroke=\"#ddd\"/>\n";
+    out += "<text x=\"8\" y=\"" + number(y(v) + 4) + "\">" + number(v) + "</text>\n";
+    out += "<text x=\"" + number(x(t) - 8) + "\" y=\"440\">" + number(std::round(t)) + "</text>\n";
+  }
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const std::string colour = colours[k % std::size(colours)];
+    out += "<polyline fill=\"none\" stroke-width=\"1.5\" stroke=\"" + colour + "\" points=\"";
+    for (std::size_t t = 0; t < all[k].curve.size(); ++t)
+      if (std::isfinite(all[k].curve[t]))
+        out += number(x(static_cast<double>(t + 1))) + "," + number(y(all[k].curve[t])) + " ";
+    out += "\"/>\n<text x=\"620\" y=\"" + number(60.0 + 16.0 * static_cast<double>(k)) + "\" fill=\"" + colour + "\">" +
+           all[k].name + "</text>\n";
+  }
+  return out + "</svg>\n";
+}
+
+} // namespace
+
+int run_replay(const replay_command_options& options, output& io) {
+  const auto recorded = storage::read_recorded(options.recorded);
+  if (!recorded) return io.fail({errc::invalid_spec, recorded.err().message, recorded.err().where});
+  for (const auto& w : recorded->warnings) io.message(w);
+  const auto table = table_of(*recorded);
+  if (!table) return io.fail({errc::invalid_spec, table.err().message, options.recorded});
+  if (table->valid() == 0) {
+    io.message(options.recorded + ": no configuration has a value");
+    return exit_code::no_result;
+  }
+  const double optimum = table->optimum();
+  const auto random = search::expected_random(*table, options.trials);
+  const auto slash = options.recorded.rfind('/');
+  const std::string name = slash == std::string::npos ? options.recorded : options.recorded.substr(slash + 1);
+  json expected = json::object(), strategies = json::array();
+  for (const std::uint64_t t : {25, 50, 100, 200, 500, 1000})
+    if (t <= options.trials) expected[std::to_string(t)] = over_optimum(*table, random[t - 1], optimum);
+  if (!io.json()) {
+    io.out() << name << ": " << table->results.size() << " configurations, " << table->valid() << " valid, optimum "
+             << shortest(optimum) << ' ' << recorded->unit << '\n';
+    for (const auto& [t, v] : expected.items()) io.out() << "  random @" << t << ' ' << v << '\n';
+  }
+  std::vector<played> all;
+  for (const auto& strategy : options.strategies) {
+    const auto runs = play_all(*table, strategy, options);
+    if (!runs) return io.fail(runs.err());
+    all.push_back(summarise(*table, strategy, *runs, random, options.trials));
+    const auto& p = all.back();
+    json ratio = json::object();
+    for (const auto& [t, v] : p.ratio) ratio[std::to_string(t)] = v;
+    strategies.push_back({{"name", p.name},
+                          {"seeds", options.seeds},
+                          {"best_over_optimum", ratio},
+                          {"score", p.score},
+                          {"overhead_us_per_trial", p.overhead_us}});
+    if (io.json()) continue;
+    char line[96];
+    std::snprintf(line, sizeof line, "  %-13s score %+.3f", p.name.c_str(), p.score);
+    io.out() << line;
+    for (const auto& [t, v] : p.ratio) {
+      std::snprintf(line, sizeof line, "  @%llu %.3f", static_cast<unsigned long long>(t), v);
+      io.out() << line;
+    }
+    std::snprintf(line, sizeof line, "  %.1f us a trial\n", p.overhead_us);
+    io.out() << line << std::flush;
+  }
+  if (!options.svg.empty()) {
+    std::ofstream file(options.svg);
+    file << drawing(name, all);
+    file.close();
+    if (!file) return io.fail({errc::io, "cannot be written", options.svg});
+  }
+  if (io.json())
+    io.document({{"space", name},
+                 {"configs", table->results.size()},
+                 {"valid", table->valid()},
+                 {"optimum", optimum},
+                 {"random", expected},
+                 {"strategies", strategies}});
+  return exit_code::done;
+}
+
+} // namespace attune::cli

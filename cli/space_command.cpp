@@ -1,0 +1,186 @@
+#include "cli/commands.hpp"
+#include "cli/json.hpp"
+#include "cli/load.hpp"
+#include "cli/render.hpp"
+#include "storage/spec_reader.hpp"
+
+#include <ostream>
+
+namespace attune::cli {
+
+namespace {
+
+using what = space_options::what;
+
+search::uint128 parse_index(const std::string& digits) {
+  constexpr auto most = ~search::uint128{0};
+  search::uint128 n = 0;
+  for (const char c : digits) {
+    const auto digit = static_cast<unsigned>(c - '0');
+    // Past the largest number nothing is in any space: saturate.
+    if (n > (most - digit) / 10) return most;
+    n = n * 10 + digit;
+  }
+  return n;
+}
+
+/// Writes configurations one by one, as a JSON array or a line each; never holds them.
+class writer {
+public:
+  explicit writer(output& io) : io_(io) {}
+  void add(const configuration& c) {
+    if (io_.json())
+      io_.out() << (first_ ? "" : ",") << dump(config_json(c));
+    else
+      io_.out() << c.text() << '\n';
+    first_ = false;
+  }
+
+private:
+  output& io_;
+  bool first_ = true;
+};
+
+int show_index(const loaded_task& t, const std::string& digits, output& io) {
+  const auto count = t.space->count();
+  if (!count)
+    return io.fail(
+        {errc::invalid_spec, "the space is too big to be counted, so its configurations have no numbers", t.spec.file});
+  const auto i = parse_index(digits);
+  if (i >= *count)
+    return io.fail({errc::invalid_spec,
+                    "--index " + digits + " is too large: there are " + search::to_string(*count) +
+                        " configurations, numbered from 0",
+                    t.spec.file});
+  const auto c = t.space->to_configuration(t.space->at(i));
+  if (io.json())
+    io.document({{"index", count_json(i)}, {"config", config_json(c)}});
+  else
+    io.out() << c.text() << '\n';
+  return exit_code::done;
+}
+
+int show_contains(const loaded_task& t, const std::string& text, output& io) {
+  const auto given = storage::read_configuration(text, "--contains");
+  if (!given) return io.fail(given.err());
+  const auto point = t.space->to_point(configuration(*given));
+  std::string why;
+  bool in = false;
+  std::optional<search::uint128> index;
+  if (!point) {
+    why = point.err().message;
+  } else {
+    in = t.space->contains(*point);
+    if (!in) why = "a constraint forbids it";
+    if (in && t.space->count()) index = t.space->index_of(*point);
+  }
+  if (io.json()) {
+    io.document({{"contains", in},
+                 {"index", index ? count_json(*index) : json(nullptr)},
+                 {"reason", in ? json(nullptr) : json(why)}});
+  } else {
+    io.out() << (in ? "yes" : "no: " + why);
+    if (index) io.out() << ", number " << search::to_string(*index);
+    io.out() << '\n';
+  }
+  return in ? exit_code::done : exit_code::no_result;
+}
+
+void show_list(const loaded_task& t, output& io) {
+  if (io.json()) io.out() << "{\"configurations\":[";
+  writer out(io);
+  t.space->for_each([&](std::span<const std::uint32_t> p) {
+    out.add(t.space->to_configuration(p));
+    return static_cast<bool>(io.out()); // a reader that has gone wants no more
+  });
+  if (io.json()) io.out() << "]}";
+}
+
+void show_sample(const loaded_task& t, const space_options& options, output& io) {
+  if (io.json()) io.out() << "{\"seed\":" << dump(count_json(options.seed)) << ",\"configurations\":[";
+  writer out(io);
+  random_engine rng(options.seed);
+  for (std::uint64_t i = 0; i < options.sample && io.out(); ++i)
+    out.add(t.space->to_configuration(t.space->sample(rng)));
+  if (io.json()) io.out() << "]}";
+}
+
+json count_of(const loaded_task& t) {
+  return space_count_json(t.space->parameters().size(), t.space->cartesian(), t.space->count(), t.build_ms);
+}
+
+json summary_of(const loaded_task& t) {
+  json out{{"task", t.spec.name}};
+  out.update(count_of(t));
+  json parameters = json::array();
+  const auto infos = t.space->parameters();
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    json values = json::array();
+    for (std::uint32_t k = 0; k < infos[i].size && k < 1000; ++k) values.push_back(value_json(t.space->value_at(i, k)));
+    parameters.push_back({{"name", infos[i].name},
+                          {"size", infos[i].size},
+                          {"ordinal", infos[i].ordinal},
+                          {"conditional", infos[i].conditional},
+                          {"values", std::move(values)}});
+  }
+  json constraints = json::array();
+  for (const auto& c : t.spec.constraints) constraints.push_back(c.expression);
+  out["domains"] = std::move(parameters);
+  out["constraints"] = std::move(constraints);
+  out["remarks"] = std::vector<std::string>(t.space->remarks().begin(), t.space->remarks().end());
+  out["warnings"] = t.spec.warnings;
+  return out;
+}
+
+} // namespace
+
+int run_space(const space_options& options, output& io) {
+  const auto tasks = load(options.spec, options.task);
+  if (!tasks) return io.fail(tasks.err());
+  for (const auto& t : *tasks)
+    for (const auto& w : t.spec.warnings) io.message(w);
+  const bool one = tasks->size() == 1;
+  if (!one && (options.show == what::index || options.show == what::contains || options.show == what::list ||
+               options.show == what::sample))
+    return io.fail({errc::invalid_spec, "holds several tasks; choose one with --task NAME", options.spec});
+  const auto& first = tasks->front();
+  switch (options.show) {
+  case what::index:
+    return show_index(first, options.index, io);
+  case what::contains:
+    return show_contains(first, options.contains, io);
+  case what::list:
+    show_list(first, io);
+    break;
+  case what::sample:
+    show_sample(first, options, io);
+    break;
+  case what::count:
+  case what::summary: {
+    const bool count = options.show == what::count;
+    if (io.json()) {
+      json all = json::array();
+      for (const auto& t : *tasks) {
+        json entry = count ? count_of(t) : summary_of(t);
+        if (count && !one) entry["task"] = t.spec.name;
+        all.push_back(std::move(entry));
+      }
+      io.document(one ? all[0] : json{{"tasks", std::move(all)}});
+      return exit_code::done;
+    }
+    for (const auto& t : *tasks) {
+      if (!count) {
+        io.out() << render_space(t.spec, *t.space);
+        continue;
+      }
+      if (!one) io.out() << t.spec.name << ' ';
+      io.out() << (t.space->count() ? search::to_string(*t.space->count()) : "unknown") << '\n';
+    }
+    return exit_code::done;
+  }
+  }
+  if (io.json()) io.out() << '\n';
+  return exit_code::done;
+}
+
+} // namespace attune::cli

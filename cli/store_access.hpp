@@ -1,0 +1,33 @@
+#pragma once
+
+#include "cli/load.hpp"
+#include "cli/render.hpp"
+#include "core/task.hpp"
+#include "storage/store.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace attune::cli {
+
+/// Opens the store to look at it: nothing in its folder changes, and whoever owns it goes on. Null where there is no
+/// store yet. Errors: as storage::store::open.
+result<std::unique_ptr<storage::store>> open_to_read(const std::string& folder);
+
+/// A known result with where it was measured.
+struct known_result : ranked {
+  arguments target;
+  std::string device;
+};
+
+/// The `count` best known results of a task, best first, among the configurations of `space`: by each configuration's
+/// newest record that says something about it (measured, or failed by its own fault). Looks into the best table, and
+/// reads all records only where the table has too few inside the space. Errors: the store's.
+result<std::vector<known_result>> best_inside(const storage::store& from, const storage::task_entry& task,
+                                              const search::space& space, std::size_t count);
+
+/// Whether `--target TEXT` means these facts: a device's name, or `key=value[,key=value…]` that all hold.
+bool matches_target(const arguments& facts, const std::string& text);
+
+} // namespace attune::cli

@@ -1,0 +1,262 @@
+#include "actors/engine.hpp"
+#include "actors/messages.hpp"
+#include "cli/commands.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/json.hpp"
+#include "cli/plan.hpp"
+#include "cli/progress.hpp"
+#include "cli/render.hpp"
+#include "cli/terminal.hpp"
+#include "core/text.hpp"
+#include "storage/store.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <ostream>
+#include <set>
+#include <thread>
+#include <unistd.h>
+
+namespace attune::cli {
+
+namespace {
+
+/// What the engine's events tell the display: written on the engine's thread, read on the main one.
+class board {
+public:
+  void take(const actors::event_batch& batch) {
+    const std::lock_guard guard(lock_);
+    for (const auto& e : batch.items) {
+      using kind = actors::event_kind;
+      switch (e.kind) {
+      case kind::told:
+      case kind::session_ended:
+        news_ = true;
+        if (e.result && e.text != "cache")
+          for (const auto& note : e.result->notes) add_message(e.what, note);
+        break;
+      case kind::store_trouble:
+        trouble_ = "the store cannot be written: " + e.text + "; waiting for it";
+        messages_.push_back(trouble_);
+        news_ = true;
+        break;
+      case kind::store_recovered:
+        trouble_.clear();
+        messages_.push_back(e.text);
+        news_ = true;
+        break;
+      case kind::quarantined:
+        messages_.push_back("not tried again: " + (e.what ? e.what->config.text() : std::string()) + ": " + e.text);
+        news_ = true;
+        break;
+      case kind::place_stuck:
+        messages_.push_back(e.text + " does not answer; what it had in hand goes elsewhere");
+        news_ = true;
+        break;
+      default:
+        break;
+      }
+    }
+    if (news_) changed_.notify_all();
+  }
+
+  /// Waits for news, at most so long.
+  void wait(std::chrono::milliseconds most) {
+    std::unique_lock guard(lock_);
+    changed_.wait_for(guard, most, [&] { return news_; });
+    news_ = false;
+  }
+  std::vector<std::string> messages() {
+    const std::lock_guard guard(lock_);
+    return std::exchange(messages_, {});
+  }
+  std::string trouble() const {
+    const std::lock_guard guard(lock_);
+    return trouble_;
+  }
+
+private:
+  /// The same note comes with many trials; it is said once.
+  void add_message(const trial_ptr& what, const std::string& note) {
+    if (said_.size() < 100 && said_.insert(note).second)
+      messages_.push_back((what ? what->config.text() + ": " : "") + note);
+  }
+
+  mutable std::mutex lock_;
+  std::condition_variable changed_;
+  bool news_ = false;
+  std::string trouble_;
+  std::vector<std::string> messages_;
+  std::set<std::string> said_;
+};
+
+/// A task under way and what is known of it.
+struct running {
+  const planned_task* plan;
+  actors::session session;
+  actors::tuner_status last;
+  actors::report_ptr report;
+};
+
+progress_view look(const std::vector<running>& all, nanoseconds elapsed, const rate_meter& rate, std::string note) {
+  progress_view v;
+  v.tasks = all.size();
+  v.name = all.size() == 1 ? all[0].plan->of->spec.name : std::to_string(all.size()) + " tasks";
+  v.elapsed = elapsed;
+  v.rate = rate.per_second();
+  v.note = std::move(note);
+  v.budget = 0;
+  v.time_limit = nanoseconds(0);
+  for (const auto& r : all) {
+    v.done += r.last.counts.proposed;
+    v.cached += r.last.counts.cached;
+    for (std::size_t i = 0; i < v.failed.size(); ++i) v.failed[i] += r.last.counts.failed[i];
+    v.budget = v.budget && r.plan->trials ? std::optional(*v.budget + *r.plan->trials) : std::nullopt;
+    const auto& limit = r.plan->of->spec.search.time;
+    v.time_limit = v.time_limit && limit ? std::optional(std::max(*v.time_limit, *limit)) : std::nullopt;
+    if (r.last.best) ++v.tasks_with_best;
+    if (r.last.finished) ++v.tasks_ended;
+    if (all.size() == 1 && r.last.best) {
+      v.best = r.last.best->result->measured()->value;
+      v.unit = r.plan->of->metric().stored_unit();
+      v.best_config = r.last.best->config.text();
+    }
+  }
+  return v;
+}
+
+/// Shows how it goes until all tasks have ended.
+void watch(std::vector<running>& all, board& news, progress_display& display, bool quiet) {
+  using namespace std::chrono_literals;
+  const auto& clock = system_time();
+  const auto begin = clock.monotonic();
+  rate_meter rate;
+  nanoseconds last_line{-1};
+  std::optional<double> said_best;
+  std::size_t said_tasks = 0;
+  std::uint64_t said_done = 0;
+  for (;;) {
+    bool over = true;
+    std::uint64_t done = 0;
+    for (auto& r : all) {
+      if (!r.last.finished) r.last = r.session.progress();
+      over = over && r.last.finished;
+      done += r.last.counts.proposed;
+    }
+    for (const auto& m : news.messages()) display.line("attune: " + m);
+    const auto now = clock.monotonic();
+    rate.add(now - begin, done);
+    if (!quiet) {
+      const auto v = look(all, now - begin, rate, news.trouble());
+      if (display.bar()) {
+        display.draw(v, terminal_width(STDERR_FILENO));
+      } else {
+        const bool better = v.best != said_best || v.tasks_with_best != said_tasks;
+        const bool due =
+            over || last_line.count() < 0 || now - last_line >= (better ? nanoseconds(1s) : nanoseconds(10s));
+        if (due && done != said_done) {
+          display.line(render_line(v));
+          last_line = now;
+          said_best = v.best;
+          said_tasks = v.tasks_with_best;
+          said_done = done;
+        }
+      }
+    }
+    if (over) break;
+    // A bar's clock moves by itself; plain lines wait for something to say. A timed run is not disturbed by more.
+    news.wait(display.bar() && !quiet ? 1000ms : 10'000ms);
+    // At most some twenty looks a second, however fast trials come.
+    std::this_thread::sleep_for(50ms);
+  }
+  display.clear();
+}
+
+int code_of(const std::vector<actors::report_ptr>& reports, int signal) {
+  if (signal == SIGINT) return exit_code::interrupted;
+  if (signal == SIGTERM) return exit_code::terminated;
+  std::size_t with_best = 0;
+  for (const auto& r : reports) {
+    if (r->trouble && exit_code_of(r->trouble->code) == exit_code::store) return exit_code::store;
+    if (r->best) ++with_best;
+  }
+  for (const auto& r : reports)
+    if (r->reason == search::stop_reason::error && with_best > 0) return exit_code::partial;
+  return with_best == reports.size() ? exit_code::done : with_best == 0 ? exit_code::no_result : exit_code::partial;
+}
+
+} // namespace
+
+int run_tune(const tune_options& options, const std::string& store, const std::string& typed, output& io) {
+  auto planned = make_plan(options);
+  if (!planned) return io.fail(planned.err());
+  for (const auto& m : planned->messages) io.message(m);
+  if (store.empty())
+    return io.fail(
+        {errc::store_unusable, "no folder for the store is known: give --store DIR or set ATTUNE_STORE", {}});
+  if (options.dry_run) {
+    if (io.json())
+      io.document(plan_json(*planned, store));
+    else
+      io.out() << render_plan(*planned, store);
+    return exit_code::done;
+  }
+
+  // Signals first: one that comes while the store is opened must not be lost.
+  board news;
+  std::vector<running> all;
+  std::mutex all_lock;
+  std::atomic<bool> cancelled{false};
+  interrupts signals([&](int) {
+    cancelled = true;
+    const std::lock_guard guard(all_lock);
+    for (auto& r : all) r.session.cancel();
+  });
+
+  actors::engine_options how;
+  how.store = store;
+  how.slots = planned->slots;
+  how.builders = planned->builders;
+  auto engine = actors::engine::start(how);
+  if (!engine) return io.fail(engine.err());
+  if (const auto* opened = (*engine)->store(); opened != nullptr)
+    for (const auto& notice : opened->notices()) io.message(notice);
+  (*engine)->subscribe([&news](const actors::event_batch& batch) { news.take(batch); });
+
+  for (const auto& t : planned->tasks) {
+    auto begun = (*engine)->tune({t.of, t.over, options.remeasure, false});
+    if (!begun) return io.fail(begun.err());
+    const std::lock_guard guard(all_lock);
+    all.push_back({&t, std::move(*begun), {}, nullptr});
+    if (cancelled) all.back().session.cancel();
+  }
+  {
+    progress_display display(
+        io.err(), traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); }));
+    watch(all, news, display, options.quiet);
+  }
+  std::vector<actors::report_ptr> reports;
+  for (auto& r : all) reports.push_back(r.session.wait());
+  const int signal = signals.caught();
+
+  for (const auto& r : reports) {
+    if (r->trouble) io.message(r->of->spec.name + ": " + r->trouble->text());
+    if (const auto text = no_best_text(*r); !text.empty()) io.message(text);
+  }
+  if (io.json()) {
+    io.document(reports_json(reports));
+  } else {
+    for (const auto& r : reports) io.out() << render_report(*r);
+    io.out() << std::flush;
+  }
+  if (signal != 0)
+    io.message(std::string(signal == SIGINT ? "interrupted" : "terminated") +
+               "; what was measured is kept, and this goes on with the rest: " + typed);
+  return code_of(reports, signal);
+}
+
+} // namespace attune::cli

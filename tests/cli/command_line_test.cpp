@@ -1,0 +1,167 @@
+#include "cli/command_line.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <map>
+
+using namespace attune;
+using namespace attune::cli;
+
+namespace {
+
+environment env_of(std::map<std::string, std::string> names) {
+  return [names = std::move(names)](const char* name) -> const char* {
+    const auto at = names.find(name);
+    return at == names.end() ? nullptr : at->second.c_str();
+  };
+}
+
+command_line good(const std::vector<std::string>& arguments) {
+  auto parsed = parse_command_line(arguments, env_of({{"HOME", "/home/u"}}));
+  const auto* end = std::get_if<early_end>(&parsed);
+  BOOST_REQUIRE_MESSAGE(end == nullptr, (end == nullptr ? "" : end->err + end->out));
+  return std::get<command_line>(parsed);
+}
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  const auto parsed = parse_command_line(arguments, env_of({{"HOME", "/home/u"}}));
+  const auto* end = std::get_if<early_end>(&parsed);
+  BOOST_REQUIRE(end != nullptr);
+  BOOST_TEST(end->code == 2);
+  BOOST_TEST(end->out == "");
+  return end->err;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(command_line_reading)
+
+BOOST_AUTO_TEST_CASE(reads_every_option_of_tune) {
+  const auto line = good({"tune",
+                          "a.yaml",
+                          "b.yaml",
+                          "--trials",
+                          "200",
+                          "--time",
+                          "1.5h",
+                          "--strategy",
+                          "random",
+                          "--seed",
+                          "18446744073709551615",
+                          "--slots",
+                          "2",
+                          "--builders",
+                          "auto",
+                          "--remeasure",
+                          "--dry-run",
+                          "--json",
+                          "--store",
+                          "/s",
+                          "-q"});
+  BOOST_TEST(line.json);
+  BOOST_TEST(line.store == "/s");
+  const auto& o = std::get<tune_options>(line.command);
+  BOOST_TEST((o.specs == std::vector<std::string>{"a.yaml", "b.yaml"}));
+  BOOST_TEST((o.trials == 200u && o.time == std::chrono::minutes(90) && o.strategy == "random"));
+  BOOST_TEST((o.seed == 18446744073709551615u));
+  BOOST_TEST((o.slots.has_value() && *o.slots == 2u));
+  BOOST_TEST((o.builders.has_value() && !o.builders->has_value()));
+  BOOST_TEST((o.remeasure && o.dry_run && o.quiet));
+}
+
+BOOST_AUTO_TEST_CASE(leaves_to_the_spec_what_is_not_given) {
+  const auto o = std::get<tune_options>(good({"tune", "a.yaml"}).command);
+  BOOST_TEST((!o.trials && !o.time && !o.strategy && !o.seed && !o.slots && !o.builders));
+  BOOST_TEST((!o.remeasure && !o.dry_run && !o.quiet));
+}
+
+BOOST_AUTO_TEST_CASE(reads_the_forms_of_space) {
+  using what = space_options::what;
+  const auto space = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"space", "s.yaml"});
+    return std::get<space_options>(good(more).command);
+  };
+  BOOST_TEST((space({}).show == what::summary));
+  BOOST_TEST((space({"--count"}).show == what::count));
+  BOOST_TEST((space({"--list"}).show == what::list));
+  const auto sample = space({"--sample", "5", "--seed", "7"});
+  BOOST_TEST((sample.show == what::sample && sample.sample == 5 && sample.seed == 7));
+  BOOST_TEST(space({"--index", "340282366920938463463374607431768211455"}).index ==
+             "340282366920938463463374607431768211455");
+  BOOST_TEST(space({"--contains", "{\"x\": -1}"}).contains == "{\"x\": -1}");
+}
+
+BOOST_AUTO_TEST_CASE(takes_global_options_before_and_behind_the_command) {
+  BOOST_TEST(good({"--json", "doctor"}).json);
+  BOOST_TEST(good({"doctor", "--json"}).json);
+  BOOST_TEST(good({"--store", "/x", "db", "stats"}).store == "/x");
+  BOOST_TEST(good({"db", "stats", "--store", "/x"}).store == "/x");
+}
+
+BOOST_AUTO_TEST_CASE(finds_the_store_as_the_contract_says) {
+  BOOST_TEST(default_store(env_of({{"ATTUNE_STORE", "/a"}, {"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}})) == "/a");
+  BOOST_TEST(default_store(env_of({{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}})) == "/x/attune");
+  BOOST_TEST(default_store(env_of({{"XDG_DATA_HOME", "relative"}, {"HOME", "/h"}})) == "/h/.local/share/attune");
+  BOOST_TEST(default_store(env_of({{"ATTUNE_STORE", ""}, {"HOME", "/h"}})) == "/h/.local/share/attune");
+  BOOST_TEST(default_store(env_of({})) == "");
+}
+
+BOOST_AUTO_TEST_CASE(says_in_one_line_what_is_wrong) {
+  BOOST_TEST(refusal({"tune"}) == "attune tune: a spec file is needed (see attune tune --help)");
+  BOOST_TEST(refusal({"tune", "a", "--trails", "5"}) ==
+             "attune tune: unknown option '--trails'; did you mean '--trials'? (see attune tune --help)");
+  BOOST_TEST(refusal({"tune", "a", "--hub", "h:1"}) == "attune tune: unknown option '--hub' (see attune tune --help)");
+  BOOST_TEST(refusal({"tune", "a", "--offline"}) == "attune tune: unknown option '--offline' (see attune tune --help)");
+  BOOST_TEST(refusal({"tuen", "a"}) == "attune: unknown command 'tuen'; did you mean 'tune'? (see attune --help)");
+  BOOST_TEST(refusal({"--json"}) == "attune: a command is needed (see attune --help)");
+  BOOST_TEST(refusal({"db"}) == "attune db: a command is needed (see attune db --help)");
+  BOOST_TEST(refusal({"db", "stat"}) ==
+             "attune db: unknown command 'stat'; did you mean 'stats'? (see attune db --help)");
+  BOOST_TEST(refusal({"space", "a", "b"}) == "attune space: unexpected argument 'b' (see attune space --help)");
+  for (const auto* wrong : {"0", "-1", "1.5", "many", "1e3", " 1", "99999999999999999999"})
+    BOOST_TEST(refusal({"tune", "a", "--trials", wrong}) ==
+               "attune tune: --trials must be a whole number from 1 on, not '" + std::string(wrong) + "'");
+  BOOST_TEST(
+      refusal({"tune", "a", "--time", "60"}) ==
+      "attune tune: --time: duration '60' has no unit: write ns, us, ms, s, m, h or d behind the number, as in 10s");
+  BOOST_TEST(refusal({"tune", "a", "--time", "0s"}) == "attune tune: --time must be longer than nothing");
+  BOOST_TEST(refusal({"tune", "a", "--slots", "0"}) ==
+             "attune tune: --slots must be a whole number from 1 to 4096, not '0'");
+  BOOST_TEST(refusal({"tune", "a", "--seed", "-1"}) ==
+             "attune tune: --seed must be a whole number from 0 on, not '-1'");
+  BOOST_TEST(refusal({"space", "a", "--count", "--list"}) == "attune space: --count and --list exclude each other");
+  BOOST_TEST(refusal({"space", "a", "--seed", "1"}) == "attune space: --seed has no effect without --sample");
+  BOOST_TEST(refusal({"space", "a", "--index", "-1"}) ==
+             "attune space: --index must be a whole number from 0 on, not '-1'");
+  BOOST_TEST(refusal({"best", "a", "--format", "xml"}) ==
+             "attune best: --format must be text, json, env, args, header or cmake, not 'xml'");
+  BOOST_TEST(refusal({"best", "a", "--format", "env", "--top", "2"}) ==
+             "attune best: --top has no effect with --format env, which is of one configuration");
+  BOOST_TEST(refusal({"best", "a", "--format", "env", "--json"}) ==
+             "attune best: --json and --format env exclude each other");
+  BOOST_TEST(refusal({"tune", "a", "--trials"}).find('\n') == std::string::npos);
+  BOOST_TEST(refusal({"tune", "a", "--trials", "1", "--trials", "2"}).find('\n') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(helps) {
+  const auto asked = [](const std::vector<std::string>& arguments) {
+    const auto parsed = parse_command_line(arguments, env_of({}));
+    const auto* end = std::get_if<early_end>(&parsed);
+    BOOST_REQUIRE(end != nullptr);
+    BOOST_TEST((end->code == 0 && end->err.empty()));
+    return end->out;
+  };
+  const auto all = asked({"--help"});
+  for (const auto* command : {"tune", "space", "best", "history", "db", "doctor", "--store", "--json", "Exit codes"})
+    BOOST_TEST(all.find(command) != std::string::npos, command);
+  BOOST_TEST(asked({"tune", "--help"}).find("--remeasure") != std::string::npos);
+  BOOST_TEST(asked({"db", "--help"}).find("verify") != std::string::npos);
+  BOOST_TEST(asked({"--version"}).starts_with("attune "));
+  // Without anything at all: the help, but as an error.
+  const auto parsed = parse_command_line({}, env_of({}));
+  BOOST_TEST(std::get<early_end>(parsed).code == 2);
+  BOOST_TEST(std::get<early_end>(parsed).err.find("tune") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

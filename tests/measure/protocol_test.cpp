@@ -1,0 +1,70 @@
+#include "measure/protocol.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace attune;
+using namespace attune::measure;
+
+namespace {
+using doubles = std::vector<double>;
+const auto per_element = boost::test_tools::per_element();
+
+/// How many runs of one sample each it takes.
+int runs(protocol p, const doubles& samples) {
+  int count = 0;
+  while (!p.enough()) p.add({&samples[static_cast<std::size_t>(count++) % samples.size()], 1});
+  return count;
+}
+} // namespace
+
+BOOST_AUTO_TEST_CASE(without_an_interval_asked_for_all_repeats_are_done) {
+  BOOST_TEST(runs({0, {1, 1, 0}}, {5}) == 1);
+  BOOST_TEST(runs({0, {3, 7, 0}}, {5}) == 7);
+  BOOST_TEST(runs({2, {3, 3, 0}}, {5}) == 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_narrow_interval_ends_the_repeats_but_not_before_the_minimum) {
+  BOOST_TEST(runs({0, {3, 15, 0.01}}, {5}) == 3);
+  BOOST_TEST(runs({0, {1, 15, 0.01}}, {5}) == 2); // one sample says nothing of its spread
+  BOOST_TEST(runs({0, {3, 15, 0.01}}, {5, 6, 7, 8}) == 15);
+  BOOST_TEST(runs({0, {3, 500, 0.2}}, {5, 6, 7, 8}) < 500);
+}
+
+BOOST_AUTO_TEST_CASE(zeros_end_too) {
+  BOOST_TEST(runs({0, {3, 15, 0.01}}, {0}) == 3);
+  BOOST_TEST(runs({0, {3, 15, 0.01}}, {0, 0, 1, 2}) == 15);
+}
+
+BOOST_AUTO_TEST_CASE(single_samples_of_the_warm_up_are_thrown_away_once) {
+  protocol p(1, {3, 3, 0});
+  for (double x : {9.0, 1.0, 2.0, 3.0}) {
+    BOOST_TEST(!p.enough());
+    p.add({&x, 1});
+  }
+  BOOST_TEST(p.enough());
+  BOOST_TEST(p.samples() == (doubles{1, 2, 3}), per_element);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_of_many_samples_loses_its_own_cold_ones) {
+  protocol p(1, {1, 4, 0});
+  p.add(doubles{9, 1, 2});
+  BOOST_TEST(!p.enough());
+  p.add(doubles{8, 3, 4});
+  BOOST_TEST(p.enough());
+  BOOST_TEST(p.samples() == (doubles{1, 2, 3, 4}), per_element);
+}
+
+BOOST_AUTO_TEST_CASE(one_run_may_give_more_than_the_maximum) {
+  protocol p(0, {1, 1, 0});
+  p.add(doubles{1, 2, 3});
+  BOOST_TEST(p.enough());
+  BOOST_TEST(p.samples().size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_warm_up_takes_several_runs_of_many_samples) {
+  protocol p(3, {1, 1, 0});
+  p.add(doubles{9, 9});
+  BOOST_TEST(p.samples().empty());
+  p.add(doubles{9, 1});
+  BOOST_TEST(p.samples() == doubles{1}, per_element);
+}
