@@ -2,6 +2,8 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
+#include <rocksdb/file_checksum.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
@@ -28,8 +30,12 @@ public:
     if (std::vsnprintf(line, sizeof line, format, args) <= 0) return;
     const std::string_view text = line;
     if (text.find("dropping") == text.npos || text.find(".log") == text.npos) return;
+    // Without where in RocksDB it was written; the same loss is said for each family, and is one.
+    const auto at = text.find(".log: ");
+    std::string what(at == text.npos ? text : text.substr(at + 6));
     const std::lock_guard guard(lock_);
-    if (lines_.size() < bound) lines_.emplace_back(text);
+    if (lines_.size() < bound && std::find(lines_.begin(), lines_.end(), what) == lines_.end())
+      lines_.push_back(std::move(what));
   }
   std::vector<std::string> take() {
     const std::lock_guard guard(lock_);
@@ -42,11 +48,21 @@ private:
   std::vector<std::string> lines_;
 };
 
+/// RocksDB would wait for free space by itself, by the clock, and for more of it than a small disk has; meanwhile
+/// nobody else may bring it back. We do, with the next write.
+class no_recovery_by_itself final : public rocksdb::EventListener {
+public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
+
 rocksdb::DBOptions database_options(const std::shared_ptr<notice_logger>& log) {
   rocksdb::DBOptions o;
   o.create_if_missing = true;
   o.create_missing_column_families = true;
   o.info_log = log;
+  o.listeners.push_back(std::make_shared<no_recovery_by_itself>());
   o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   // Few threads, and none that wakes up by the clock: the machine may be timing a run.
   o.max_background_jobs = 2;
@@ -68,6 +84,8 @@ rocksdb::DBOptions database_options(const std::shared_ptr<notice_logger>& log) {
   o.max_open_files = -1;
   o.track_and_verify_wals_in_manifest = true;
   o.skip_stats_update_on_db_open = true;
+  // Blocks have checksums, but not the few unused bytes between them: verify() compares whole files too.
+  o.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
   // What a killed process left half-written at the very end was told to nobody. Damage anywhere else is an error.
   o.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   return o;
@@ -157,9 +175,10 @@ result<std::unique_ptr<database>> database::open(const std::string& path, bool r
     options.track_and_verify_wals_in_manifest = false;
     const std::string kept = read_only ? std::string() : keep_logs(path);
     const std::string why = s.ToString();
+    log->take();
     if (s = attempt(); s.ok())
-      out->notices_.push_back("the write-ahead log is damaged, and what came after the damage is lost (" + why + ")" +
-                              (kept.empty() ? "" : "; the damaged log was kept in '" + kept + "'"));
+      out->losses_.push_back("the write-ahead log is damaged, and what came after the damage is lost (" + why + ")" +
+                             (kept.empty() ? "" : "; the damaged log was kept in '" + kept + "'"));
     else if (std::error_code ec; !kept.empty())
       std::filesystem::remove_all(kept, ec);
   }
@@ -172,7 +191,9 @@ result<std::unique_ptr<database>> database::open(const std::string& path, bool r
   // The first is the default family, which is not ours.
   db->DestroyColumnFamilyHandle(handles[0]);
   std::copy_n(handles.begin() + 1, family_count, out->handles_.begin());
-  for (auto& line : log->take()) out->notices_.push_back("the end of the write-ahead log was torn: " + line);
+  auto torn = log->take();
+  if (!out->losses_.empty()) torn.clear(); // the same, said otherwise
+  for (auto& line : torn) out->notices_.push_back("the end of the write-ahead log was torn: " + line);
   return out;
 }
 
@@ -236,6 +257,7 @@ status database::flush() {
 
 status database::verify_checksums() {
   if (const auto s = db_->VerifyChecksum(); !s.ok()) return error_of(s, "read");
+  if (const auto s = db_->VerifyFileChecksums(rocksdb::ReadOptions()); !s.ok()) return error_of(s, "read");
   return {};
 }
 

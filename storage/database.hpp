@@ -52,8 +52,10 @@ public:
   /// A number that grows with every write and never comes again.
   std::uint64_t sequence() const { return db_->GetLatestSequenceNumber(); }
 
-  /// What was noticed on opening: a log with a torn end, or a damaged one (then its file was kept beside the store).
+  /// What was noticed on opening: a log with a torn end, as a killed process may leave it.
   const std::vector<std::string>& notices() const noexcept { return notices_; }
+  /// What was found damaged on opening and is lost: a log (its file was kept beside the store).
+  const std::vector<std::string>& losses() const noexcept { return losses_; }
 
   error error_of(const rocksdb::Status& s, const char* doing) const;
 
@@ -65,7 +67,7 @@ private:
   bool failing_ = false;
   std::unique_ptr<rocksdb::DB> db_;
   std::array<rocksdb::ColumnFamilyHandle*, family_count> handles_{};
-  std::vector<std::string> notices_;
+  std::vector<std::string> notices_, losses_;
 };
 
 } // namespace attune::storage

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* schema_file = "/SCHEMA";
 constexpr const char* owner_file = "/OWNER";
-constexpr const char* ledger_file = "/ACKNOWLEDGED";
+constexpr const char* acknowledged_file = "/ACKNOWLEDGED";
 constexpr const char* database_file = "/CURRENT";
 
 error unusable(std::string what) { return error{errc::store_unusable, std::move(what), {}}; }
@@ -73,7 +73,7 @@ bool is_blank(const std::string& path) {
   bool blank = true;
   while (const auto* e = ::readdir(d)) {
     const std::string_view name = e->d_name;
-    if (name != "." && name != ".." && name != owner_file + 1 && name != ledger_file + 1 && name != "LOCK" &&
+    if (name != "." && name != ".." && name != owner_file + 1 && name != acknowledged_file + 1 && name != "LOCK" &&
         name != "lost+found")
       blank = false;
   }
@@ -98,10 +98,10 @@ folder::folder(folder&& o) noexcept
       schema_(o.schema_),
       acknowledged_(o.acknowledged_),
       owner_(std::exchange(o.owner_, -1)),
-      ledger_(std::exchange(o.ledger_, -1)) {}
+      ledger_file_(std::exchange(o.ledger_file_, -1)) {}
 
 folder::~folder() {
-  if (ledger_ >= 0) ::close(ledger_);
+  if (ledger_file_ >= 0) ::close(ledger_file_);
   if (owner_ >= 0) ::close(owner_);
 }
 
@@ -145,23 +145,25 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
   }
   out.exists_ = database;
 
-  if (const auto text = read_small(p + ledger_file); text && !text->empty()) {
-    v1::Acknowledged ledger;
-    if (!ledger.ParseFromString(*text))
-      return error{errc::store_corrupt, "the store '" + p + "' is damaged: its file ACKNOWLEDGED is not readable", {}};
-    out.acknowledged_ = ledger.record();
-  }
+  if (!read_only)
+    if (auto locked = out.lock(); !locked) return locked.err();
+  // With the lock, for the numbers may have moved on while it was waited for.
+  if (!out.read_ledger())
+    return error{errc::store_corrupt, "the store '" + p + "' is damaged: its file ACKNOWLEDGED is not readable", {}};
   if (read_only) return out;
-  if (auto locked = out.lock(); !locked) return locked.err();
-  out.ledger_ = ::open((p + ledger_file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (out.ledger_ < 0) return unusable("cannot write to the store '" + p + "': " + reason());
-  // The number may have moved on while the lock was waited for.
-  if (const auto text = read_small(p + ledger_file); text && !text->empty()) {
-    v1::Acknowledged ledger;
-    if (ledger.ParseFromString(*text)) out.acknowledged_ = ledger.record();
-  }
+  out.ledger_file_ = ::open((p + acknowledged_file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (out.ledger_file_ < 0) return unusable("cannot write to the store '" + p + "': " + reason());
   out.exists_ = there(p + database_file);
   return out;
+}
+
+bool folder::read_ledger() {
+  const auto text = read_small(path_ + acknowledged_file);
+  if (!text || text->empty()) return true;
+  v1::Acknowledged message;
+  if (!message.ParseFromString(*text) || message.there() > message.given()) return false;
+  acknowledged_ = {message.given(), message.there()};
+  return true;
 }
 
 status folder::lock() {
@@ -216,15 +218,16 @@ status folder::seal(std::int64_t created_ns) {
   return {};
 }
 
-void folder::acknowledge(std::uint64_t record) noexcept {
-  acknowledged_ = record;
-  v1::Acknowledged ledger;
-  ledger.set_record(record);
-  char text[16];
-  const auto size = ledger.ByteSizeLong();
-  if (size > sizeof text || !ledger.SerializeToArray(text, static_cast<int>(sizeof text))) return;
+void folder::acknowledge(const ledger& now) noexcept {
+  acknowledged_ = now;
+  v1::Acknowledged message;
+  message.set_given(now.given);
+  message.set_there(now.there);
+  char text[32];
+  const auto size = message.ByteSizeLong();
+  if (size > sizeof text || !message.SerializeToArray(text, static_cast<int>(sizeof text))) return;
   // A ledger that could not be written is only an older one: it claims less, never more.
-  [[maybe_unused]] const auto n = ::pwrite(ledger_, text, size, 0);
+  [[maybe_unused]] const auto n = ::pwrite(ledger_file_, text, size, 0);
 }
 
 std::uint64_t folder::bytes() const {

@@ -32,11 +32,14 @@ public:
   /// Writes SCHEMA durably: from now on the folder is a store.
   status seal(std::int64_t created_ns);
 
-  /// The number in ACKNOWLEDGED; 0 where there is none.
-  std::uint64_t acknowledged() const noexcept { return acknowledged_; }
+  /// What ACKNOWLEDGED says: the highest record number that was ever told, and the highest that must be there.
+  struct ledger {
+    std::uint64_t given = 0, there = 0;
+  };
+  const ledger& acknowledged() const noexcept { return acknowledged_; }
   /// Writes it over in place, without a sync: it survives the process, and after a power failure an older one is true
   /// too.
-  void acknowledge(std::uint64_t record) noexcept;
+  void acknowledge(const ledger& now) noexcept;
 
   /// The bytes of all its files.
   std::uint64_t bytes() const;
@@ -44,13 +47,14 @@ public:
 private:
   folder() = default;
   status lock();
+  bool read_ledger();
 
   std::string path_;
   bool exists_ = false;
   std::optional<std::uint32_t> schema_;
-  std::uint64_t acknowledged_ = 0;
+  ledger acknowledged_;
   int owner_ = -1;
-  int ledger_ = -1;
+  int ledger_file_ = -1;
 };
 
 } // namespace attune::storage

@@ -88,8 +88,10 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
   auto db = database::open(i->place.path(), options.read_only);
   if (!db) return db.err();
   i->db = std::move(*db);
-  i->notices = i->db->notices();
+  i->losses = i->db->losses();
   if (auto loaded = i->load(); !loaded) return loaded.err();
+  i->notices = i->db->notices();
+  i->notices.insert(i->notices.end(), i->losses.begin(), i->losses.end());
   if (!options.read_only && !i->place.schema()) {
     const auto now = system_time().wall().count();
     v1::Meta meta;
@@ -187,13 +189,17 @@ status store::impl::load() {
   stamp = db->sequence();
   if (!read_only) lately.resize(remembered_results);
   const record_id newest = next_record - 1;
-  if (place.acknowledged() > newest) {
-    notices.push_back("records " + std::to_string(newest + 1) + " to " + std::to_string(place.acknowledged()) +
-                      " had been acknowledged and are missing: the write-ahead log was damaged or removed");
-    // Their numbers are known outside; they are never given again.
-    next_record = place.acknowledged() + 1;
-    if (!read_only) place.acknowledge(newest);
+  const auto told = place.acknowledged();
+  if (told.there > newest) {
+    const auto one = told.there == newest + 1;
+    losses.push_back((one ? "record " : "records " + std::to_string(newest + 1) + " to ") + std::to_string(told.there) +
+                     (one ? " was" : " were") +
+                     " acknowledged and cannot be found: the write-ahead log was damaged or removed");
+    // Told once.
+    if (!read_only) place.acknowledge({told.given, newest});
   }
+  // The numbers of what was lost are known outside: they are never given again.
+  next_record = std::max(next_record, told.given + 1);
   return {};
 }
 
@@ -412,7 +418,7 @@ status store::append(std::span<record_item> records, std::span<const step_item> 
   if (auto done = i.finish_group(!records.empty()); !done) return done;
   if (records.empty()) return {};
   for (auto& r : records) r.record = i.next_record++;
-  i.place.acknowledge(i.next_record - 1);
+  i.place.acknowledge({i.next_record - 1, i.next_record - 1});
   return {};
 }
 

@@ -64,6 +64,7 @@ struct store::impl {
   bool read_only = false;
   std::unique_ptr<database> db;
   std::vector<std::string> notices;
+  std::vector<std::string> losses; ///< those of the notices that tell of damage
 
   /// Held by a writer from the first look to the end of its write. Taken before state_lock.
   std::mutex write_lock;

@@ -139,7 +139,7 @@ result<verify_report> store::verify() const {
   // No write in between: what is compared belongs together.
   const std::lock_guard writer(i.write_lock);
   verification v{i, *this, out};
-  for (const auto& n : i.notices) v.problems.say(n);
+  for (const auto& n : i.losses) v.problems.say(n);
   if (auto sums = i.db->verify_checksums(); !sums) v.problems.say(sums.err().message);
   std::vector<const task_info*> all;
   {

@@ -76,11 +76,12 @@ BOOST_AUTO_TEST_CASE(what_was_acknowledged_is_remembered) {
     {
       auto f = folder::open(scratch.store(), false, true);
       BOOST_REQUIRE(f.ok());
-      f->acknowledge(n);
+      f->acknowledge({n, n - 1});
     }
     const auto again = folder::open(scratch.store(), false, true);
     BOOST_REQUIRE(again.ok());
-    BOOST_TEST(again->acknowledged() == n);
+    BOOST_TEST(again->acknowledged().given == n);
+    BOOST_TEST(again->acknowledged().there == n - 1);
   }
 }
 

@@ -151,8 +151,7 @@ BOOST_AUTO_TEST_CASE(reading_leaves_every_file_as_it_was) {
   BOOST_TEST(bool(contents(scratch.store()) == before));
 }
 
-// Switched off, for it fails: at some places of a table the flipped byte is not reported; the cause is not known yet.
-BOOST_AUTO_TEST_CASE(a_flipped_byte_anywhere_in_a_table_is_reported, *boost::unit_test::disabled()) {
+BOOST_AUTO_TEST_CASE(a_flipped_byte_anywhere_in_a_table_is_reported) {
   const scratch_folder scratch;
   {
     const auto s = open(scratch.store());
@@ -194,9 +193,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_missing_is_reported) {
   BOOST_TEST(fs::exists(scratch.store() + "/SCHEMA"));
 }
 
-// Switched off, for it fails: after the loss a number is given again.
-BOOST_AUTO_TEST_CASE(a_log_that_is_cut_damaged_or_gone_is_reported_and_the_rest_is_kept,
-                     *boost::unit_test::disabled()) {
+BOOST_AUTO_TEST_CASE(a_log_that_is_cut_damaged_or_gone_is_reported_and_the_rest_is_kept) {
   const scratch_folder scratch;
   const std::string good = scratch.path() + "/good", bad = scratch.path() + "/bad";
   abandoned(good, 100);
@@ -222,8 +219,7 @@ BOOST_AUTO_TEST_CASE(a_log_that_is_cut_damaged_or_gone_is_reported_and_the_rest_
   }
 }
 
-// Switched off, for it fails: the open store does not come back by itself when space is free again.
-BOOST_AUTO_TEST_CASE(a_full_disk_fails_the_write_and_nothing_else, *boost::unit_test::disabled()) {
+BOOST_AUTO_TEST_CASE(a_full_disk_fails_the_write_and_nothing_else) {
   const scratch_folder scratch;
   const std::string disk = scratch.path() + "/disk";
   fs::create_directory(disk);
@@ -263,10 +259,10 @@ BOOST_AUTO_TEST_CASE(a_full_disk_fails_the_write_and_nothing_else, *boost::unit_
     BOOST_TEST(!append_some(5000).ok());
     BOOST_TEST(s->statistics()->records == acknowledged);
     fs::remove(disk + "/filler");
-    // It comes back by itself: at once, or when the database has noticed.
-    bool again = false;
-    for (int attempt = 0; attempt < 100 && !again; ++attempt) again = append_some(6000).ok();
-    BOOST_TEST(again);
+    // It comes back with the next write, without being opened anew.
+    const auto again = append_some(6000);
+    BOOST_TEST(again.ok(), (again.ok() ? "" : again.err().text()));
+    BOOST_TEST(append_some(7000).ok());
     BOOST_TEST(s->statistics()->records == acknowledged);
     clean(*s);
   }
