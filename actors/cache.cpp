@@ -38,6 +38,8 @@ void write_behind(self_pointer self, std::size_t at_least) {
   r.counted.evicted -= s.told.evicted;
   for (std::size_t i = 0; i < r.counted.causes.size(); ++i) r.counted.causes[i] -= s.told.causes[i];
   s.told = now;
+  // What has come back since it went is in the store again, and stays.
+  std::erase_if(r.evicted, [&s](const key128& key) { return s.known->holds(key); });
   self->send(self->state.recorder, atom::recency::value, std::exchange(r, {}));
 }
 

@@ -17,56 +17,53 @@ using schedulers::job_id;
 using schedulers::place_id;
 
 void perform(self_pointer self);
+void remove_place(self_pointer self, place_id id);
 
 void emit_trial(self_pointer self, event_kind kind, const scheduler_state::work& w, std::string text = {}) {
   emit(self, self->state.watch,
        [&] { return event{kind, w.what->session, w.what, nullptr, std::move(text), now_of(self)}; });
 }
 
-/// The answer of a builder that answered at all.
+/// The trial that `where` has in hand under `id`; null where it has moved on (a late answer tells nothing of it).
+scheduler_state::work* in_hand_at(self_pointer self, place_id where, job_id id) {
+  const auto at = self->state.in_hand.find(id);
+  return at != self->state.in_hand.end() && at->second.where == where ? &at->second : nullptr;
+}
+
+void account(scheduler_state::work& w, const resource_use& used, const std::vector<std::string>& notes) {
+  w.used.cpu += used.cpu;
+  w.used.peak_bytes = std::max(w.used.peak_bytes, used.peak_bytes);
+  w.notes.insert(w.notes.end(), notes.begin(), notes.end());
+}
+
 void on_built(self_pointer self, place_id builder, job_id id, const measure::build_result& r) {
   auto& s = self->state;
   std::optional<failure> why;
-  if (const auto at = s.in_hand.find(id); at != s.in_hand.end()) {
-    auto& w = at->second;
-    w.phases.build += r.elapsed;
-    w.used.cpu += r.used.cpu;
-    w.used.peak_bytes = std::max(w.used.peak_bytes, r.used.peak_bytes);
-    w.notes.insert(w.notes.end(), r.notes.begin(), r.notes.end());
-    w.since = now_of(self);
-    if (const auto* artifact = std::get_if<measure::artifact_ptr>(&r.data)) w.built = *artifact;
-    emit_trial(self, event_kind::built, w);
+  if (auto* w = in_hand_at(self, builder, id)) {
+    account(*w, r.used, r.notes);
+    w->phases.build += r.elapsed;
+    w->since = now_of(self);
+    if (const auto* artifact = std::get_if<measure::artifact_ptr>(&r.data)) w->built = *artifact;
+    emit_trial(self, event_kind::built, *w);
   }
   if (const auto* f = std::get_if<failure>(&r.data)) why = *f;
   s.core.built(builder, id, std::move(why), now_of(self), s.actions);
   perform(self);
 }
 
-/// The answer of a runner.
 void on_ran(self_pointer self, place_id slot, job_id id, const measure::run_result& r) {
   auto& s = self->state;
   std::optional<failure> why;
-  if (const auto at = s.in_hand.find(id); at != s.in_hand.end()) {
-    auto& w = at->second;
-    w.phases.run += r.elapsed;
-    w.used.cpu += r.used.cpu;
-    w.used.peak_bytes = std::max(w.used.peak_bytes, r.used.peak_bytes);
-    w.notes.insert(w.notes.end(), r.notes.begin(), r.notes.end());
-    w.answer.emplace();
-    if (const auto* m = std::get_if<measurement>(&r.data)) w.answer->data = *m;
-    emit_trial(self, event_kind::ran, w);
+  if (auto* w = in_hand_at(self, slot, id)) {
+    account(*w, r.used, r.notes);
+    w->phases.run += r.elapsed;
+    w->answer.emplace();
+    if (const auto* m = std::get_if<measurement>(&r.data)) w->answer->data = *m;
+    emit_trial(self, event_kind::ran, *w);
   }
   if (const auto* f = std::get_if<failure>(&r.data)) why = *f;
   s.core.ran(slot, id, std::move(why), now_of(self), s.actions);
   perform(self);
-}
-
-measure::build_result lost_build(const caf::error& why) {
-  return {failure{failure_kind::internal, "the builder did not answer: " + caf::to_string(why), {}, {}}, {}, {}, {}};
-}
-
-measure::run_result lost_run(const caf::error& why) {
-  return {failure{failure_kind::internal, "the runner did not answer: " + caf::to_string(why), {}, {}}, {}, {}, {}};
 }
 
 /// Takes the trial's waiting time; returns it for whoever starts it.
@@ -76,6 +73,7 @@ scheduler_state::work& take_up(self_pointer self, job_id id, place_id where) {
   const auto now = now_of(self);
   w.phases.queue += now - w.since;
   w.since = now;
+  w.where = where;
   w.place = s.places.at(where).name;
   return w;
 }
@@ -85,9 +83,10 @@ void act(self_pointer self, const schedulers::start_build& a) {
   emit_trial(self, event_kind::build_started, w, w.place);
   const auto& who = std::get<builder_actor>(self->state.places.at(a.builder).who);
   // No timeout of CAF's: the dispatcher's deadlines bound this wait, and a second clock would be a second owner.
+  // An error says that the place has ended, or that it is not what it says: it is lost, whatever its last message says.
   self->request(who, caf::infinite, atom::build::value, build_order{w.what})
       .then([self, a](const build_report& r) { on_built(self, a.builder, a.job, *r.result); },
-            [self, a](const caf::error& e) { on_built(self, a.builder, a.job, lost_build(e)); });
+            [self, a](const caf::error&) { remove_place(self, a.builder); });
 }
 
 void act(self_pointer self, const schedulers::start_run& a) {
@@ -96,7 +95,7 @@ void act(self_pointer self, const schedulers::start_run& a) {
   const auto& who = std::get<runner_actor>(self->state.places.at(a.slot).who);
   self->request(who, caf::infinite, atom::run::value, run_order{w.what, w.built})
       .then([self, a](const run_report& r) { on_ran(self, a.slot, a.job, *r.result); },
-            [self, a](const caf::error& e) { on_ran(self, a.slot, a.job, lost_run(e)); });
+            [self, a](const caf::error&) { remove_place(self, a.slot); });
 }
 
 void act(self_pointer self, const schedulers::stop_place& a) {
@@ -136,6 +135,7 @@ void act(self_pointer self, const schedulers::finish_failed& a) {
 void act(self_pointer self, const schedulers::retry_later& a) {
   auto& w = self->state.in_hand.at(a.job);
   w.since = now_of(self);
+  w.where = 0;
   w.notes.push_back("tried again after " + std::string(to_string(a.why.kind)) + " at " + w.place + ": " +
                     a.why.message);
   emit_trial(self, event_kind::retried, w, a.why.message);

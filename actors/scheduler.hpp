@@ -36,8 +36,9 @@ struct scheduler_state {
     phase_times phases;
     resource_use used;
     std::vector<std::string> notes;
-    std::optional<outcome> answer; ///< the last run's end
-    std::string place;
+    std::optional<outcome> answer;  ///< the last run's end
+    schedulers::place_id where = 0; ///< that has it in hand, or had it last; 0 while it waits to be tried again
+    std::string place;              ///< its name
   };
   std::unordered_map<schedulers::job_id, work> in_hand;
   schedulers::job_id next_job = 1;

@@ -46,6 +46,9 @@ public:
   /// What is known of this trial, or null.
   outcome_ptr lookup(const trial& t);
 
+  /// True where an entry has this key; it is not used by that, and nothing is counted.
+  bool holds(const key128& key) const noexcept { return find(key) != none; }
+
   /// Remembers it as the newest. Answers the keys that had to go for it (its own, where it alone exceeds the bounds).
   std::vector<key128> insert(const trial& t, outcome_ptr result);
 

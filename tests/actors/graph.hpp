@@ -97,6 +97,9 @@ struct graph {
       steps.insert(steps.end(), more.begin(), more.end());
       return {};
     };
+    sink.recency = [this](const recency_batch& b) {
+      dropped.insert(dropped.end(), b.evicted.begin(), b.evicted.end());
+    };
     recorder = system.spawn(actors::recorder, std::move(sink), cache, watch, recording);
     scheduler = system.spawn(actors::scheduler, recorder, watch, scheduling);
     caf::anon_send(cache, atom::wire::value, scheduler, recorder);
@@ -278,6 +281,7 @@ struct graph {
   std::vector<std::pair<builder_actor, std::shared_ptr<build_bench>>> builders;
   std::vector<storage::record_item> records;
   std::vector<storage::step_item> steps;
+  std::vector<key128> dropped; ///< what the cache had the store forget
   std::optional<error> store_error;
   int writes = 0;
 };

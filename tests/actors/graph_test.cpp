@@ -3,6 +3,7 @@
 
 #include <caf/event_based_actor.hpp>
 
+#include <algorithm>
 #include <set>
 
 using namespace attune;
@@ -182,6 +183,26 @@ BOOST_AUTO_TEST_CASE(a_candidates_failure_is_remembered_and_the_machines_is_not)
   BOOST_TEST(report->best->config.text() == "x=4");
 }
 
+BOOST_AUTO_TEST_CASE(what_is_measured_again_after_its_eviction_is_not_dropped_from_the_store) {
+  storage::cache_limits limits;
+  limits.entries = 4;
+  graph g({}, {}, limits);
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  g.report(g.begin({})); // 0 to 7: 0 to 3 have gone
+  graph::task_options first;
+  first.size = 2;
+  g.report(g.begin(first)); // 0 and 1 are back, 4 and 5 have gone
+  caf::anon_send(g.cache, atom::flush::value);
+  g.drain();
+  std::set<std::string> gone;
+  for (const auto& k : g.dropped) gone.insert(k.hex());
+  std::set<std::string> wanted;
+  for (const auto& r : g.records)
+    if (const double x = x_of(*r.what); x >= 2 && x < 6) wanted.insert(r.what->key.hex());
+  BOOST_TEST(gone == wanted, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_fresh_session_asks_nobody) {
   graph g;
   auto slot = g.add_runner();
@@ -266,6 +287,57 @@ BOOST_AUTO_TEST_CASE(a_runner_lost_with_a_trial_in_hand_and_a_candidate_that_los
   BOOST_REQUIRE(report);
   BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::device_lost)] == 1u);
   BOOST_TEST(report->counts.measured == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(an_order_that_a_dead_runner_never_looked_at_is_a_lost_device) {
+  bool overtaken = false; // the order was on its way when the runner died
+  for (std::size_t steps = 0; !overtaken; ++steps) {
+    graph g(with(1, 1, 1));
+    auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1");
+    graph::task_options o;
+    o.trials = 1;
+    auto t = g.add_tuner(o);
+    caf::anon_send(t, atom::begin::value);
+    g.drain(steps);
+    BOOST_REQUIRE(s0->orders == 0);
+    caf::anon_send_exit(g.runners[0].first, caf::exit_reason::kill);
+    g.drain();
+    BOOST_TEST(s0->orders == 0);
+    BOOST_TEST(s1->orders == 1);
+    g.answer(s1, measured(2));
+    const auto report = g.report(t);
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->counts.measured == 1u);
+    BOOST_TEST((*g.ask<scheduler_status>(g.scheduler, atom::status::value)).slots == 1u);
+    for (const auto& note : report->best->result->notes) {
+      overtaken = true;
+      BOOST_TEST(note.find("device_lost") != std::string::npos, note);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_from_a_place_that_left_changes_nothing_of_the_trial_that_is_elsewhere) {
+  graph g(with(1, 1, 1));
+  auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1");
+  graph::task_options o;
+  o.trials = 1;
+  auto t = g.begin(o);
+  BOOST_TEST(s0->orders == 1);
+  caf::anon_send(g.scheduler, atom::leave::value, std::uint32_t{1}); // the first that joined
+  g.drain();
+  BOOST_TEST(s1->orders == 1);
+  auto late = measured(0.001);
+  auto noisy = *late.result;
+  noisy.elapsed = std::chrono::hours(1);
+  noisy.notes = {"from the place that left"};
+  g.answer(s0, run_report{std::make_shared<const measure::run_result>(noisy)});
+  BOOST_TEST(!g.report(t));
+  g.answer(s1, measured(5));
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->best->result->measured()->value == 5.0);
+  BOOST_TEST(report->best->result->phases.run.count() < nanoseconds(1min).count());
+  for (const auto& note : report->best->result->notes) BOOST_TEST(note.find("that left") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_beyond_its_limit_is_stopped_and_its_answer_counts_as_the_timeout) {
