@@ -23,7 +23,7 @@ json trials_json(const search::tuning_counts& counts) {
 }
 
 /// Divided, not multiplied by 1e-9, so that 61 s is 61.0 and not 61.00000000000001.
-json seconds_json(nanoseconds d) { return static_cast<double>(d.count()) / 1e9; }
+json seconds_json(nanoseconds d) { return seconds(d); }
 
 json times_json(nanoseconds wall, const search::tuning_times& t) {
   return {{"wall", seconds_json(wall)},

@@ -42,7 +42,7 @@ private:
 /// RFC 3339 in UTC with whole seconds: `2026-11-29T16:00:00Z`.
 std::string rfc3339(nanoseconds since_epoch);
 
-inline double seconds(nanoseconds d) { return static_cast<double>(d.count()) * 1e-9; }
+inline double seconds(nanoseconds d) { return static_cast<double>(d.count()) / 1e9; }
 /// To the nearest nanosecond, halves away from zero. What does not fit (some 292 years) becomes the nearest end of the
 /// range, and what is not a number zero.
 nanoseconds from_seconds(double s);

@@ -16,10 +16,10 @@ std::uint64_t trials_of_fraction(double fraction, double count) noexcept {
   return static_cast<std::uint64_t>(std::clamp(trials, 1.0, 1e18));
 }
 
-double metric_spec::scale() const {
-  if (unit == "ms") return 1e-3;
-  if (unit == "us") return 1e-6;
-  if (unit == "ns") return 1e-9;
+double metric_spec::divisor() const {
+  if (unit == "ms") return 1e3;
+  if (unit == "us") return 1e6;
+  if (unit == "ns") return 1e9;
   return 1;
 }
 

@@ -109,8 +109,8 @@ struct metric_spec {
   goal direction = goal::minimize;
   /// The unit as stored: "s" for the four units of time, else `unit`.
   std::string stored_unit() const;
-  /// What a written number is multiplied by to be stored.
-  double scale() const;
+  /// What a written number is divided by to be stored (dividing by 1000 rounds once, multiplying by 0.001 twice).
+  double divisor() const;
 };
 
 /// How often a run is repeated: until the 95 % confidence interval of the median is within +-until (a fraction) of it.

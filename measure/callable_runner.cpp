@@ -160,7 +160,7 @@ void callable_runner::run(trial_ptr what, artifact_ptr, callback done) {
     }
     if (thrown) return fail(failure_kind::run_error, printable(*thrown));
     if (auto* failed = std::get_if<failure>(&got)) return finish(std::move(*failed));
-    auto checked = check_samples(std::move(std::get<0>(got)), metric, metric.scale());
+    auto checked = check_samples(std::move(std::get<0>(got)), metric, metric.divisor());
     add_notes(out.notes, checked.notes);
     const auto* good = checked.samples();
     if (!good) return fail(failure_kind::bad_metric, std::get<std::string>(checked.data));

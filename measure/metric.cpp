@@ -162,7 +162,7 @@ std::optional<double> last_number(std::string_view text) {
   return std::nullopt;
 }
 
-extracted check_samples(std::vector<double> samples, const metric_spec& spec, double scale) {
+extracted check_samples(std::vector<double> samples, const metric_spec& spec, double divisor) {
   extracted out;
   const std::string name = "the metric '" + spec.name + "'";
   if (samples.empty()) {
@@ -183,7 +183,7 @@ extracted check_samples(std::vector<double> samples, const metric_spec& spec, do
       out.data = name + " is negative (" + shortest(x) + ")";
       return out;
     }
-    x *= scale;
+    x /= divisor;
     if (x == 0) {
       x = 0.0; // no sign
       ++zeros;
@@ -204,8 +204,8 @@ extracted metric_reader::extract(const run_output& run) const {
   std::vector<double> samples;
   std::vector<std::string> notes;
   auto fail = [&](std::string why) { return extracted{std::move(why), std::move(notes)}; };
-  auto finish = [&](double scale) {
-    auto checked = check_samples(std::move(samples), spec, scale);
+  auto finish = [&](double divisor) {
+    auto checked = check_samples(std::move(samples), spec, divisor);
     notes.insert(notes.end(), checked.notes.begin(), checked.notes.end());
     checked.notes = std::move(notes);
     return checked;
@@ -220,7 +220,7 @@ extracted metric_reader::extract(const run_output& run) const {
     auto number = last_number(run.file);
     if (!number) return fail(name + " is missing: no number in '" + spec.expression + "'");
     samples.push_back(*number);
-    return finish(spec.scale());
+    return finish(spec.divisor());
   }
 
   case metric_spec::from::last_number: {
@@ -228,7 +228,7 @@ extracted metric_reader::extract(const run_output& run) const {
     if (!number) number = last_number(out.head);
     if (!number) return fail(name + " is missing: no number on standard output");
     samples.push_back(*number);
-    return finish(spec.scale());
+    return finish(spec.divisor());
   }
 
   case metric_spec::from::pattern: {
@@ -262,7 +262,7 @@ extracted metric_reader::extract(const run_output& run) const {
     if (long_lines) notes.push_back("lines over 8 KiB were searched in their first 8 KiB only");
     if (!wrong.empty()) return fail(wrong);
     if (samples.empty()) return fail(name + " is missing: nothing on standard output matches " + spec.expression);
-    return finish(spec.scale());
+    return finish(spec.divisor());
   }
 
   case metric_spec::from::json: {
@@ -311,7 +311,7 @@ extracted metric_reader::extract(const run_output& run) const {
     } else if (!take(value)) {
       return fail(wrong);
     }
-    return finish(spec.scale());
+    return finish(spec.divisor());
   }
   }
   return fail(name + " has no source");

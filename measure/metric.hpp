@@ -56,7 +56,7 @@ private:
 };
 
 /// Scales written samples to the stored unit and holds them to the rules above. `place` names them in messages.
-extracted check_samples(std::vector<double> samples, const metric_spec& spec, double scale);
+extracted check_samples(std::vector<double> samples, const metric_spec& spec, double divisor);
 
 /// The last number in `text`; none where there is none. `nan` and `inf` count, so that a program that prints them is
 /// not taken by the number before.

@@ -18,7 +18,7 @@ substitution names(arguments config) {
   spec.directory = "/spec";
   spec.workload = {{"m", 512}};
   spec.target = {{"flags", "-O2"}};
-  return {spec, configuration(config), "/work/artifact", "/work"};
+  return {spec, configuration(config), "/trial/artifact", "/trial"};
 }
 
 std::string expanded(const std::string& text, arguments config = {{"x", 1}, {"tile_m", 32}}) {
@@ -36,7 +36,7 @@ texts line(command what, arguments config) {
 BOOST_AUTO_TEST_CASE(every_name_is_replaced_once) {
   BOOST_TEST(expanded("a {x} b{tile_m}c") == "a 1 b32c");
   BOOST_TEST(expanded("{artifact} {workdir} {specdir} {workload.m} {target.flags}") ==
-             "/work/artifact /work /spec 512 -O2");
+             "/trial/artifact /trial /spec 512 -O2");
 }
 
 BOOST_AUTO_TEST_CASE(values_that_look_like_names_stay_as_they_are) { // A08
@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(the_environment_has_every_value_in_both_spellings) {
   BOOST_TEST(has("ATTUNE_workload_m=512"));
   BOOST_TEST(has("ATTUNE_WORKLOAD_M=512"));
   BOOST_TEST(has("ATTUNE_TARGET_FLAGS=-O2"));
-  BOOST_TEST(has("ATTUNE_ARTIFACT=/work/artifact"));
-  BOOST_TEST(has("ATTUNE_WORKDIR=/work"));
+  BOOST_TEST(has("ATTUNE_ARTIFACT=/trial/artifact"));
+  BOOST_TEST(has("ATTUNE_WORKDIR=/trial"));
   BOOST_TEST(has("ATTUNE_SPECDIR=/spec"));
   BOOST_TEST(has("ATTUNE_trial=1"));
   BOOST_TEST(!has("ATTUNE_TRIAL=1")); // the mark's
