@@ -40,6 +40,13 @@ void write_behind(self_pointer self, std::size_t at_least) {
   s.told = now;
   // What has come back since it went is in the store again, and stays.
   std::erase_if(r.evicted, [&s](const key128& key) { return s.known->holds(key); });
+  s.noted += r.used.size();
+  if (s.noted > storage::use_bound(now.entries)) {
+    r.used.clear();
+    r.order.reserve(now.entries);
+    s.known->visit([&r](const storage::cached& c) { r.order.push_back(c.key); });
+    s.noted = 0;
+  }
   self->send(self->state.recorder, atom::recency::value, std::exchange(r, {}));
 }
 

@@ -33,12 +33,13 @@ struct cache_state {
   std::unordered_map<key128, flight> flights;
   std::uint64_t joined = 0;
   recency_batch recency;
+  std::uint64_t noted = 0;     ///< uses told to the recorder since it knew the whole order
   storage::cache_figures told; ///< what the recorder knows of the counters
   static inline const char* name = "cache";
 };
 
 /// How many uses of entries are told to the recorder at once.
-inline constexpr std::size_t recency_group = 1024;
+inline constexpr std::size_t recency_group = 4096;
 
 /// The CACHE's behaviour. `known` holds what was restored from the store.
 cache_actor::behavior_type cache(cache_actor::stateful_pointer<cache_state> self,

@@ -254,7 +254,7 @@ void engine::impl::spawn_all() {
     sink.append = [s = store.get()](std::span<storage::record_item> records,
                                     std::span<const storage::step_item> steps) { return s->append(records, steps); };
     sink.recency = [s = store.get()](const recency_batch& batch) {
-      s->touch(batch.used);
+      batch.order.empty() ? s->touch(batch.used) : s->order_cache(batch.order);
       s->drop_cached(batch.evicted);
       s->count(batch.counted);
     };

@@ -82,9 +82,9 @@ struct step_batch {
 };
 
 /// Which cache entries were used (in order), which have been dropped, and what was counted since the last time: the
-/// cache's write-behind.
+/// cache's write-behind. Now and then the order of all entries, oldest first, stands in place of the uses.
 struct recency_batch {
-  std::vector<key128> used, evicted;
+  std::vector<key128> used, evicted, order;
   storage::cache_figures counted;
 };
 

@@ -83,7 +83,7 @@ void write_group(self_pointer self) {
     const auto* why = f.result->failed();
     records[i].what = f.what;
     records[i].result = f.result;
-    records[i].session = session == s.sessions.end() ? std::string() : session->second.id;
+    if (session != s.sessions.end()) records[i].session = session->second.id;
     records[i].cacheable = why == nullptr || !is_infrastructure(why->kind);
   }
   std::vector<storage::step_item> steps;
@@ -91,8 +91,7 @@ void write_group(self_pointer self) {
   for (const auto& t : s.steps) {
     const auto session = s.sessions.find(t.what->session);
     if (session == s.sessions.end()) continue;
-    steps.push_back(
-        {session->second.id, {t.what->number, t.asked_before, t.what->key, t.what->config, t.from_cache, t.result}});
+    steps.push_back({session->second.id, t.what, t.result, t.asked_before, t.from_cache});
   }
   if (const auto done = s.sink.append(records, steps); !done) {
     trouble(self, done.err());

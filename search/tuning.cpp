@@ -35,7 +35,8 @@ tuning::tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tunin
     : task_(std::move(of)), space_(std::move(over)), strategy_(std::move(how)), limits_(limits), session_(session) {}
 
 void tuning::begin(nanoseconds now) {
-  for (const auto& [number, f] : flying_) again_.push_back(number);
+  for (std::size_t i = 0; i < flights_.size(); ++i)
+    if (flights_[i].open) again_.push_back(first_flight_ + i);
   if (limits_.time) ends_at_ = now + *limits_.time;
   if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
 }
@@ -44,12 +45,29 @@ bool tuning::ask(trial_number& number) {
   auto p = strategy_->ask();
   if (!p) return false;
   number = asked_++;
-  flying_[number].at = std::move(*p);
+  if (flights_.empty()) first_flight_ = number;
+  flights_.push_back({std::move(*p), true});
+  ++flying_;
   return true;
 }
 
+tuning::flight* tuning::flight_of(trial_number number) {
+  if (number < first_flight_ || number - first_flight_ >= flights_.size()) return nullptr;
+  flight& f = flights_[number - first_flight_];
+  return f.open ? &f : nullptr;
+}
+
+point tuning::land(trial_number number) {
+  flight& f = *flight_of(number);
+  f.open = false;
+  --flying_;
+  point where = std::move(f.at);
+  for (; !flights_.empty() && !flights_.front().open; ++first_flight_) flights_.pop_front();
+  return where;
+}
+
 trial_ptr tuning::issue(trial_number number, nanoseconds now) {
-  flight& f = flying_.at(number);
+  const flight& f = *flight_of(number);
   auto out = std::make_shared<trial>();
   out->number = number;
   out->session = session_;
@@ -58,13 +76,12 @@ trial_ptr tuning::issue(trial_number number, nanoseconds now) {
   out->canonical = out->config.canonical();
   out->key = measurement_key(task_->identity, out->canonical);
   out->proposed = now;
-  f.what = out;
   return out;
 }
 
 trial_ptr tuning::propose(nanoseconds now) {
   tick(now);
-  const std::size_t issued = flying_.size() - again_.size();
+  const std::size_t issued = flying_ - again_.size();
   if (stopping() || issued >= window_) return nullptr;
   if (limits_.trials && counts_.proposed + issued >= *limits_.trials) return nullptr;
   if (!again_.empty()) {
@@ -76,7 +93,7 @@ trial_ptr tuning::propose(nanoseconds now) {
   if (ask(number)) {
     return issue(number, now);
   }
-  if (flying_.empty()) stop(stop_reason::exhausted);
+  if (flying_ == 0) stop(stop_reason::exhausted);
   return nullptr;
 }
 
@@ -110,15 +127,11 @@ void tuning::replay(const told_step& step, const configuration& config, const ke
   trial_number number = 0;
   while (asked_ < step.asked_before || asked_ <= step.number)
     if (!ask(number)) break;
-  const auto at = flying_.find(step.number);
-  if (at != flying_.end() && space_->to_configuration(at->second.at) == config) {
-    strategy_->tell(at->second.at, observe(*result));
-    flying_.erase(at);
+  const auto* at = flight_of(step.number);
+  if (at != nullptr && space_->to_configuration(at->at) == config) {
+    strategy_->tell(land(step.number), observe(*result));
   } else {
-    if (at != flying_.end()) {
-      strategy_->tell(at->second.at, {observation::status::dropped, 0});
-      flying_.erase(at);
-    }
+    if (at != nullptr) strategy_->tell(land(step.number), {observation::status::dropped, 0});
     if (const auto p = space_->to_point(config); p && space_->contains(*p)) strategy_->tell(*p, observe(*result));
   }
   take(config, key, step.number, result, true);
@@ -126,10 +139,8 @@ void tuning::replay(const told_step& step, const configuration& config, const ke
 }
 
 std::optional<told_step> tuning::tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now) {
-  const auto at = flying_.find(which.number);
-  if (at == flying_.end() || which.session != session_) return std::nullopt;
-  const point where = std::move(at->second.at);
-  flying_.erase(at);
+  if (flight_of(which.number) == nullptr || which.session != session_) return std::nullopt;
+  const point where = land(which.number);
   const auto* f = result->failed();
   if (f != nullptr && f->kind == failure_kind::cancelled) {
     strategy_->tell(where, {observation::status::dropped, 0});
@@ -153,7 +164,7 @@ void tuning::stop(stop_reason why) {
   if (why_ != stop_reason::none) return;
   why_ = why;
   // What was asked in the past and not issued again is in nobody's hands.
-  for (const auto number : again_) flying_.erase(number);
+  for (const auto number : again_) land(number);
   again_.clear();
 }
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,7 +95,7 @@ public:
   bool stopping() const noexcept { return why_ != stop_reason::none; }
   bool out_of_time() const noexcept { return why_ == stop_reason::time; }
   /// True when it is stopping and nothing is in flight.
-  bool finished() const noexcept { return stopping() && flying_.empty(); }
+  bool finished() const noexcept { return stopping() && flying_ == 0; }
   /// The reason to be reported: `no_valid` where an ordinary end leaves no best.
   stop_reason reason() const noexcept;
 
@@ -106,16 +105,19 @@ public:
   /// Time spent in asking and telling, as its owner measured it.
   void add_search_time(nanoseconds d) { times_.search += d; }
   const std::optional<failure>& first_failure() const noexcept { return first_failure_; }
-  std::size_t in_flight() const noexcept { return flying_.size(); }
+  std::size_t in_flight() const noexcept { return flying_; }
   const task_ptr& of() const noexcept { return task_; }
   const space_ptr& over() const noexcept { return space_; }
 
 private:
   struct flight {
     point at;
-    trial_ptr what; ///< null while it waits to be issued again after a replay
+    bool open = false;
   };
   bool ask(trial_number& number);
+  flight* flight_of(trial_number number);
+  /// Ends the flight; answers where it was. @pre flight_of(number)
+  point land(trial_number number);
   trial_ptr issue(trial_number number, nanoseconds now);
   void take(const configuration& config, const key128& key, trial_number number, const outcome_ptr& result,
             bool memory);
@@ -128,7 +130,9 @@ private:
   std::uint64_t session_ = 0;
   std::uint32_t window_ = 1;
   trial_number asked_ = 0;
-  std::map<trial_number, flight> flying_;
+  std::deque<flight> flights_; ///< of the trials from first_flight_ on; the first is open
+  trial_number first_flight_ = 0;
+  std::size_t flying_ = 0;         ///< open ones
   std::deque<trial_number> again_; ///< asked in the past, not told: to be issued first
   std::optional<best_so_far> best_;
   std::optional<failure> first_failure_;

@@ -9,6 +9,7 @@ namespace attune::storage {
 namespace {
 
 constexpr std::size_t remembered_results = std::size_t{1} << 16;
+constexpr std::uint64_t steps_together = 1024;
 
 /// The names as one text that no other list of names has.
 std::string joined(const std::vector<std::string>& names) {
@@ -92,6 +93,8 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
   if (auto loaded = i->load(); !loaded) return loaded.err();
   i->notices = i->db->notices();
   i->notices.insert(i->notices.end(), i->losses.begin(), i->losses.end());
+  if (!options.read_only && i->place.schema() && *i->place.schema() < keys::schema)
+    if (auto raised = i->raise_schema(); !raised) return raised.err();
   if (!options.read_only && !i->place.schema()) {
     const auto now = system_time().wall().count();
     v1::Meta meta;
@@ -105,6 +108,20 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
     if (auto sealed = i->place.seal(now); !sealed) return sealed.err();
   }
   return std::unique_ptr<store>(new store(std::move(i)));
+}
+
+status store::impl::raise_schema() {
+  // What older schemas wrote is read as it is: only the number changes. First in the file that older programs look at.
+  std::string text;
+  v1::Meta meta;
+  const auto got = db->get(family::meta, keys::tagged(keys::meta), text);
+  if (!got) return got.err();
+  if (!*got || !meta.ParseFromString(text)) meta.set_magic(std::string(keys::magic));
+  meta.set_schema(keys::schema);
+  if (auto sealed = place.seal(meta.created_ns()); !sealed) return sealed;
+  begin_group();
+  put(family::meta, keys::tagged(keys::meta), meta);
+  return finish_group(true);
 }
 
 status store::impl::load_meta() {
@@ -214,7 +231,7 @@ void store::impl::abandon_group() {
   // Of a write that did not happen: its stamps are not used up, and nothing may refer to its records.
   if (!placed.empty() || !changed.empty()) stamp = stamp_before;
   for (const auto& key : placed) slot(key) = {};
-  for (auto* s : stepped) s->staged = 0;
+  for (auto* s : stepped) s->staged = s->in_open = 0;
   placed.clear();
   stepped.clear();
   changed.clear();
@@ -327,34 +344,43 @@ void store::impl::stage(task_info& task, const key128& key, const configuration&
   t.best->apply(key, id, value);
 }
 
+void store::impl::put_steps(session_state& state) {
+  if (state.in_open == 0) return;
+  key_scratch = state.steps;
+  keys::put(key_scratch, state.next + state.staged);
+  put(family::sessions, key_scratch, state.open);
+  state.staged += std::exchange(state.in_open, 0);
+}
+
 status store::impl::stage(const step_item& item) {
   const auto found = state_of(item.session);
   if (!found) return found.err();
   auto& state = **found;
-  if (state.staged == 0) stepped.push_back(&state);
-  key_scratch = keys::steps_of(item.session);
-  keys::put(key_scratch, state.next + state.staged++);
+  if (state.staged == 0 && state.in_open == 0) stepped.push_back(&state);
+  if (state.in_open >= steps_together) put_steps(state);
+  if (state.in_open == 0) state.open.Clear();
+  auto& step = state.in_open++ == 0 ? state.open : *state.open.add_more();
 
-  const auto& step = item.step;
-  step_message.set_number(step.number);
-  step_message.set_asked_before(step.asked_before);
-  step_message.set_from_cache(step.from_cache);
+  const auto& what = *item.what;
+  step.set_number(what.number);
+  step.set_asked_before(item.asked_before);
+  step.set_from_cache(item.from_cache);
   // The same key and the same result in memory: the same trial. In this very write, or in one before.
-  if (const recent& where = slot(step.key);
-      where.record != 0 && where.key == step.key && where.result == step.result.get()) {
-    step_message.mutable_record()->set_task(where.task);
-    step_message.mutable_record()->set_record(where.record);
+  if (const recent& where = slot(what.key);
+      where.record != 0 && where.key == what.key && where.result == item.result.get()) {
+    step.mutable_record()->set_task(where.task);
+    step.mutable_record()->set_record(where.record);
   } else {
-    auto& all = *step_message.mutable_inline_();
-    all.set_key(step.key.bytes.data(), step.key.bytes.size());
-    convert::to(step.config, *all.mutable_configuration());
-    convert::to(*step.result, *all.mutable_outcome());
+    auto& all = *step.mutable_inline_();
+    all.set_key(what.key.bytes.data(), what.key.bytes.size());
+    convert::to(what.config, *all.mutable_configuration());
+    convert::to(*item.result, *all.mutable_outcome());
   }
-  put(family::sessions, key_scratch, step_message);
   return {};
 }
 
 status store::impl::finish_group(bool durable) {
+  for (auto* state : stepped) put_steps(*state);
   v1::IdRun run_message;
   for (const auto& r : runs) {
     run_message.set_task(r.task);

@@ -76,21 +76,28 @@ struct session_entry {
 struct record_item {
   trial_ptr what; ///< what->of is the task
   outcome_ptr result;
-  std::string session;   ///< who measured it
-  bool cacheable = true; ///< false: infrastructure faults stay out of the cache
-  record_id record = 0;  ///< out: what the store gave it
+  std::string_view session; ///< who measured it; the caller keeps the text
+  bool cacheable = true;    ///< false: infrastructure faults stay out of the cache
+  record_id record = 0;     ///< out: what the store gave it
 };
 
 /// One session step to append.
 struct step_item {
-  std::string session;
-  session_step step;
+  std::string_view session; ///< the caller keeps the text
+  trial_ptr what;
+  outcome_ptr result;
+  trial_number asked_before = 0;
+  bool from_cache = false;
 };
 
 struct cache_limits {
   std::uint64_t entries = 1'000'000;
   std::uint64_t bytes = std::uint64_t{1} << 30;
 };
+
+/// After how many noted uses the whole order of a cache with that many entries is written anew: so seldom that it costs
+/// a quarter of a use, so often that the notes stay small beside the entries.
+constexpr std::uint64_t use_bound(std::uint64_t entries) noexcept { return 4 * entries + 65'536; }
 
 struct store_statistics {
   std::uint64_t records = 0, tasks = 0, targets = 0, failures = 0, cache_entries = 0, hits = 0, evicted = 0, bytes = 0;
@@ -185,8 +192,11 @@ public:
   /// from the store. What cannot be read is left out (it is a miss, and verify() tells). Answers how many.
   std::uint64_t load_cache(lru_cache& into);
   /// Notes that these were used, in this order, and drops those: without a sync, and without a word where it fails, for
-  /// a restart only finds another order.
+  /// a restart only finds another order. Uses pile up until order_cache() is told the whole order anew, which is due
+  /// after use_bound() of them; load_cache() does it where they have piled up over many short lives.
   void touch(std::span<const key128> used);
+  /// Every key of the cache, the oldest first, in place of all uses noted before.
+  void order_cache(std::span<const key128> all);
   void drop_cached(std::span<const key128> gone);
   /// Adds to the counters that statistics() gives; the same way.
   void count(const cache_figures& since_last);
@@ -196,9 +206,9 @@ public:
   /// recomputation. Errors: only where the store cannot be read at all; damage is in the report.
   result<verify_report> verify() const;
 
+  struct impl; ///< for the store's own files
+
 private:
-  friend struct verification;
-  struct impl;
   explicit store(std::unique_ptr<impl> i);
   std::unique_ptr<impl> impl_;
 };

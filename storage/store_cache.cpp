@@ -9,12 +9,53 @@ namespace attune::storage {
 
 namespace {
 
-struct place_of_entry {
+/// When an entry was used last: by the write, and in it.
+struct moment {
   std::uint64_t stamp = 0;
+  std::uint32_t position = 0;
+  friend auto operator<=>(const moment&, const moment&) = default;
+};
+
+struct place_of_entry {
+  moment used;
   std::uint64_t record = 0;
   std::uint32_t task = 0;
   key128 key;
 };
+
+struct noted_uses {
+  std::unordered_map<key128, moment> last;
+  std::uint64_t count = 0;
+};
+
+/// The last use of each key that was noted. What cannot be read is another order.
+noted_uses uses_of(const database& db) {
+  noted_uses out;
+  v1::Uses message;
+  [[maybe_unused]] const auto read =
+      db.scan(family::meta, keys::tagged(keys::uses), [&](std::string_view key, std::string_view value) {
+        if (key.size() != 9 || !message.ParseFromArray(value.data(), static_cast<int>(value.size()))) return true;
+        const std::string_view all = message.keys();
+        moment at{keys::get<std::uint64_t>(key, 1), 0};
+        for (std::size_t k = 0; k + 16 <= all.size(); k += 16, ++at.position)
+          out.last[*key128::from_bytes(all.substr(k, 16))] = at;
+        out.count += at.position;
+        return true;
+      });
+  return out;
+}
+
+/// Notes uses in the write that is being made, a few thousand keys to a message.
+void stage_uses(store::impl& i, std::span<const key128> used) {
+  constexpr std::size_t together = 4096;
+  v1::Uses message;
+  for (std::size_t k = 0; k < used.size(); k += together) {
+    const auto some = used.subspan(k, std::min(together, used.size() - k));
+    message.set_keys(some.data(), some.size_bytes());
+    i.put(family::meta, keys::of_uses(++i.stamp), message);
+  }
+}
+static_assert(sizeof(key128) == 16);
 
 } // namespace
 
@@ -26,16 +67,19 @@ std::uint64_t store::load_cache(lru_cache& into) {
   const auto read = i.db->scan(family::cache, {}, [&](std::string_view key, std::string_view value) {
     const auto k = key128::from_bytes(key.substr(0, 16));
     if (key.size() == 16 && entry.ParseFromArray(value.data(), static_cast<int>(value.size())))
-      all.push_back({entry.stamp(), entry.record(), entry.task(), *k});
+      all.push_back({{entry.stamp(), 0}, entry.record(), entry.task(), *k});
     else if (key.size() == 17 && !all.empty() && all.back().key == *k &&
              recency.ParseFromArray(value.data(), static_cast<int>(value.size())))
       // An older use belongs to a result that has been replaced since.
-      all.back().stamp = std::max(all.back().stamp, recency.stamp());
+      all.back().used = std::max(all.back().used, moment{recency.stamp(), 0});
     return true;
   });
   if (!read) return 0;
+  const auto uses = uses_of(*i.db);
+  for (auto& e : all)
+    if (const auto at = uses.last.find(e.key); at != uses.last.end()) e.used = std::max(e.used, at->second);
   std::vector<key128> gone;
-  const auto newest = [](const place_of_entry& a, const place_of_entry& b) { return a.stamp > b.stamp; };
+  const auto newest = [](const place_of_entry& a, const place_of_entry& b) { return a.used > b.used; };
   if (all.size() > into.limits().entries) {
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(into.limits().entries);
     std::nth_element(all.begin(), end, all.end(), newest);
@@ -46,7 +90,7 @@ std::uint64_t store::load_cache(lru_cache& into) {
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.task != b.task ? a.task < b.task : a.record < b.record; });
   struct loaded {
-    std::uint64_t stamp = 0;
+    moment used;
     std::uint32_t task = 0;
     cached entry;
   };
@@ -75,11 +119,11 @@ std::uint64_t store::load_cache(lru_cache& into) {
       entries.emplace(e.task, *std::move(of));
     }
     ready.push_back(
-        {e.stamp,
+        {e.used,
          e.task,
          {e.key, task->task, r->config.canonical(), e.record, std::make_shared<const outcome>(std::move(r->result))}});
   }
-  std::sort(ready.begin(), ready.end(), [](const auto& a, const auto& b) { return a.stamp < b.stamp; });
+  std::sort(ready.begin(), ready.end(), [](const auto& a, const auto& b) { return a.used < b.used; });
   {
     const std::lock_guard guard(i.write_lock);
     for (auto& l : ready) {
@@ -87,7 +131,12 @@ std::uint64_t store::load_cache(lru_cache& into) {
       for (const auto& k : into.restore(entries.at(l.task), std::move(l.entry))) gone.push_back(k);
     }
   }
-  if (!i.read_only) drop_cached(gone);
+  drop_cached(gone);
+  if (uses.count > use_bound(into.statistics().entries)) {
+    std::vector<key128> order;
+    into.visit([&](const cached& c) { order.push_back(c.key); });
+    order_cache(order);
+  }
   return into.statistics().entries;
 }
 
@@ -96,11 +145,17 @@ void store::touch(std::span<const key128> used) {
   const std::lock_guard guard(i.write_lock);
   if (used.empty() || i.read_only) return;
   i.begin_group();
-  v1::Recency message;
-  for (const auto& k : used) {
-    message.set_stamp(++i.stamp);
-    i.put(family::cache, keys::of_recency(k), message);
-  }
+  stage_uses(i, used);
+  [[maybe_unused]] const auto done = i.finish_group(false);
+}
+
+void store::order_cache(std::span<const key128> all) {
+  auto& i = *impl_;
+  const std::lock_guard guard(i.write_lock);
+  if (i.read_only) return;
+  i.begin_group();
+  i.batch.DeleteRange(i.db->handle(family::meta), slice(keys::of_uses(0)), slice(keys::of_uses(i.stamp + 1)));
+  stage_uses(i, all);
   [[maybe_unused]] const auto done = i.finish_group(false);
 }
 

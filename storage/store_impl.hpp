@@ -45,8 +45,11 @@ struct names_info {
 };
 
 struct session_state {
+  std::string steps;        ///< what the keys of its steps begin with
   std::uint64_t next = 0;   ///< the number of its next step
   std::uint64_t staged = 0; ///< steps in the write that is being made
+  v1::SessionStep open;     ///< the last of them, not yet put
+  std::uint64_t in_open = 0;
 };
 
 /// Where the record of a result lies that was written or restored lately.
@@ -82,6 +85,8 @@ struct store::impl {
   std::uint64_t stamp = 0;
   bool written = false;
   std::unordered_map<std::string, session_state> session_states;
+  session_state* last_state = nullptr; ///< of last_session
+  std::string last_session;
   std::vector<recent> lately; ///< direct-mapped by key
 
   /// What one write adds, until it is known to be on the disk.
@@ -106,7 +111,6 @@ struct store::impl {
   // Reused, so that a record costs no allocation.
   v1::Record record_message;
   v1::CacheEntry cache_message;
-  v1::SessionStep step_message;
   std::string key_scratch, value_scratch;
   task_ptr last_task;
   task_info* last_info = nullptr;
@@ -115,6 +119,7 @@ struct store::impl {
 
   status load();
   status load_meta();
+  status raise_schema();
 
   // store.cpp
   void begin_group();
@@ -128,11 +133,12 @@ struct store::impl {
   void stage(task_info& task, const key128& key, const configuration& config, const outcome_ptr& result,
              std::string_view session, bool cacheable, record_id id);
   status stage(const step_item& item);
+  void put_steps(session_state& state);
   status finish_group(bool durable);
   status rebuild_best(task_info& task);
 
   // store_sessions.cpp
-  result<session_state*> state_of(const std::string& id);
+  result<session_state*> state_of(std::string_view id);
 
   // store_read.cpp
   task_info* known(const digest& task);

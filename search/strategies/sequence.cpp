@@ -3,6 +3,7 @@
 #include "search/strategies/index_permutation.hpp"
 #include "search/strategies/proposer.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <unordered_set>
@@ -49,20 +50,18 @@ public:
       if (ahead_.erase(candidate) == 0) i = candidate;
     }
     if (!i) return std::nullopt;
-    pending_.insert(*i);
     return space_->at(*i);
   }
 
   void tell(std::span<const std::uint32_t> p, const observation& o) override {
     const auto i = space_->index_of(p);
     if (!i) return;
-    const bool asked = pending_.erase(*i) != 0;
     if (o.what == observation::status::dropped) {
-      if (asked) again_.push_back(*i);
+      if (proposed(*i) && std::find(again_.begin(), again_.end(), *i) == again_.end()) again_.push_back(*i);
       return;
     }
     if (!again_.empty()) std::erase(again_, *i);
-    if (!asked && position(*i) >= cursor_) ahead_.insert(*i);
+    if (!proposed(*i)) ahead_.insert(*i);
   }
 
 private:
@@ -81,7 +80,7 @@ private:
   std::optional<index_permutation> order_;
   uint128 cursor_ = 0;
   std::deque<uint128> first_, again_;
-  std::unordered_set<uint128, index_hash> ahead_, pending_;
+  std::unordered_set<uint128, index_hash> ahead_;
 };
 
 /// Draws; what is known is drawn again by seeking_strategy.

@@ -103,17 +103,17 @@ inline outcome_ptr failed(failure_kind kind, std::string message = "no luck") {
   return o;
 }
 
-inline record_item item(trial_ptr t, outcome_ptr o, std::string session = "0123456789abcdef0123456789abcdef") {
+inline record_item item(trial_ptr t, outcome_ptr o, std::string_view session = "0123456789abcdef0123456789abcdef") {
   record_item r;
   r.what = std::move(t);
   r.cacheable = o->ok() || !is_infrastructure(o->failed()->kind);
   r.result = std::move(o);
-  r.session = std::move(session);
+  r.session = session;
   return r;
 }
 
 inline step_item step_of(const record_item& r, trial_number asked_before, bool from_cache = false) {
-  return {r.session, {r.what->number, asked_before, r.what->key, r.what->config, from_cache, r.result}};
+  return {r.session, r.what, r.result, asked_before, from_cache};
 }
 
 inline std::unique_ptr<store> open(const std::string& path, store_options options = {}) {

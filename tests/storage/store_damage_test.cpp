@@ -1,6 +1,9 @@
 // What the store does when its files, its disk or its owner are not as they should be.
 #include "core/clock.hpp"
 #include "proto/attune.pb.h"
+#include "storage/cache.hpp"
+#include "storage/database.hpp"
+#include "storage/keys.hpp"
 #include "storage/store.hpp"
 #include "tests/storage/samples.hpp"
 
@@ -99,8 +102,8 @@ BOOST_AUTO_TEST_CASE(a_newer_schema_is_refused_and_left_untouched) {
   fill(*open(scratch.store()), make(), 0, 10);
   v1::Meta meta;
   BOOST_REQUIRE(meta.ParseFromString(read(scratch.store() + "/SCHEMA")));
-  BOOST_TEST(meta.schema() == 1u);
-  meta.set_schema(2);
+  BOOST_TEST(meta.schema() == keys::schema);
+  meta.set_schema(keys::schema + 1);
   write(scratch.store() + "/SCHEMA", meta.SerializeAsString());
   const auto before = contents(scratch.store());
   for (const bool read_only : {false, true}) {
@@ -110,6 +113,70 @@ BOOST_AUTO_TEST_CASE(a_newer_schema_is_refused_and_left_untouched) {
     BOOST_TEST(s.err().message.find(scratch.store()) != std::string::npos);
   }
   BOOST_TEST(bool(contents(scratch.store()) == before));
+}
+
+BOOST_AUTO_TEST_CASE(a_store_of_schema_1_is_read_as_it_is_and_raised_when_it_is_written) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const std::string id = "0123456789abcdef0123456789abcdef";
+  {
+    const auto s = open(scratch.store());
+    std::vector<record_item> items{item(ask(t, 1), measured(1)), item(ask(t, 2), measured(2))};
+    session_entry e;
+    e.id = id;
+    BOOST_REQUIRE(s->begin_session(e).ok());
+    BOOST_REQUIRE(s->append(items, {}).ok());
+  }
+  {
+    // What schema 1 wrote: a key for each step, a key for each use.
+    const auto db = database::open(scratch.store(), false);
+    BOOST_REQUIRE(db.ok());
+    rocksdb::WriteBatch batch;
+    for (std::uint64_t n = 0; n < 2; ++n) {
+      v1::SessionStep step;
+      step.set_number(n);
+      step.set_asked_before(n + 1);
+      step.mutable_record()->set_task(1);
+      step.mutable_record()->set_record(n + 1);
+      std::string key = keys::steps_of(id);
+      keys::put(key, n);
+      batch.Put((*db)->handle(family::sessions), key, step.SerializeAsString());
+    }
+    v1::Recency use;
+    use.set_stamp(1000);
+    batch.Put((*db)->handle(family::cache), keys::of_recency(ask(t, 1)->key), use.SerializeAsString());
+    v1::Meta meta;
+    BOOST_REQUIRE(meta.ParseFromString(read(scratch.store() + "/SCHEMA")));
+    meta.set_schema(1);
+    batch.Put((*db)->handle(family::meta), keys::tagged(keys::meta), meta.SerializeAsString());
+    BOOST_REQUIRE((*db)->write(batch, true).ok());
+    write(scratch.store() + "/SCHEMA", meta.SerializeAsString());
+  }
+  const auto schema_of = [&] {
+    v1::Meta meta;
+    BOOST_REQUIRE(meta.ParseFromString(read(scratch.store() + "/SCHEMA")));
+    return meta.schema();
+  };
+  for (const bool read_only : {true, false}) {
+    const auto s = open(scratch.store(), {.read_only = read_only});
+    BOOST_TEST(schema_of() == (read_only ? 1u : keys::schema));
+    std::vector<double> told;
+    BOOST_REQUIRE(
+        s->session_steps(id, [&](const session_step& x) { told.push_back(x.result->measured()->value); }).ok());
+    BOOST_TEST((told == std::vector<double>{1, 2}));
+    BOOST_TEST((*s->load_session(id))->steps == 2u);
+    lru_cache c;
+    BOOST_TEST(s->load_cache(c) == 2u);
+    std::string oldest;
+    c.visit([&](const cached& e) { oldest = oldest.empty() ? e.canonical : oldest; });
+    BOOST_TEST(oldest == ask(t, 2)->canonical);
+    clean(*s);
+  }
+  const auto s = open(scratch.store());
+  std::vector<record_item> none;
+  const auto third = item(ask(t, 3), measured(3));
+  BOOST_REQUIRE(s->append(none, std::vector{step_of(third, 3), step_of(third, 4)}).ok());
+  BOOST_TEST((*s->load_session(id))->steps == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(a_second_process_is_refused_within_a_second_naming_the_first) {

@@ -1,5 +1,7 @@
 #include "core/random.hpp"
 #include "storage/cache.hpp"
+#include "storage/database.hpp"
+#include "storage/keys.hpp"
 #include "storage/store.hpp"
 #include "tests/storage/samples.hpp"
 
@@ -101,7 +103,7 @@ BOOST_AUTO_TEST_CASE(what_is_appended_is_there_and_there_after_reopening) {
     BOOST_TEST(st->tasks == 2u);
     BOOST_TEST(st->targets == 1u);
     BOOST_TEST(st->cache_entries == 4u);
-    BOOST_TEST(st->schema == 1u);
+    BOOST_TEST(st->schema == 2u);
     BOOST_TEST(st->bytes > 0u);
     clean(*s);
   }
@@ -217,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_session_is_kept_with_its_steps_in_the_order_of_telling) {
   const scratch_folder scratch;
   const auto t = make();
   const std::string id = "0123456789abcdef0123456789abcdef";
-  std::vector<session_step> told;
+  std::vector<step_item> told;
   {
     const auto s = open(scratch.store());
     session_entry e;
@@ -239,14 +241,14 @@ BOOST_AUTO_TEST_CASE(a_session_is_kept_with_its_steps_in_the_order_of_telling) {
     std::vector<step_item> more{step_of(one[0], 8), step_of(two[0], 9)};
     BOOST_REQUIRE(s->append(two, more).ok());
     for (const auto* group : {&steps, &more})
-      for (const auto& i : *group) told.push_back(i.step);
+      for (const auto& i : *group) told.push_back(i);
   }
   for (int pass = 0; pass < 2; ++pass) {
     const auto s = open(scratch.store());
     if (pass == 1) {
       // What the cache drops, the session keeps.
       std::vector<key128> all;
-      for (const auto& step : told) all.push_back(step.key);
+      for (const auto& step : told) all.push_back(step.what->key);
       s->drop_cached(all);
       BOOST_TEST(cached_in(*s).empty());
     }
@@ -260,10 +262,10 @@ BOOST_AUTO_TEST_CASE(a_session_is_kept_with_its_steps_in_the_order_of_telling) {
     BOOST_REQUIRE(s->session_steps(id, [&](const session_step& x) { got.push_back(x); }).ok());
     BOOST_REQUIRE_EQUAL(got.size(), told.size());
     for (std::size_t k = 0; k < got.size(); ++k) {
-      BOOST_TEST(got[k].number == told[k].number);
+      BOOST_TEST(got[k].number == told[k].what->number);
       BOOST_TEST(got[k].asked_before == told[k].asked_before);
-      BOOST_TEST(bool(got[k].key == told[k].key));
-      BOOST_TEST(bool(got[k].config == told[k].config));
+      BOOST_TEST(bool(got[k].key == told[k].what->key));
+      BOOST_TEST(bool(got[k].config == told[k].what->config));
       BOOST_TEST(got[k].from_cache == told[k].from_cache);
       BOOST_TEST(bool(*got[k].result == *told[k].result));
     }
@@ -347,6 +349,70 @@ BOOST_AUTO_TEST_CASE(the_cache_comes_back_in_its_order_and_within_its_bounds) {
   BOOST_TEST((cached_in(*s) == std::vector{form(3), form(2), form(5)}));
 }
 
+BOOST_AUTO_TEST_CASE(uses_that_pile_up_are_told_anew_and_change_no_order) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const auto form = [](std::int64_t n) { return config(n).canonical(); };
+  const auto k = [&](std::int64_t n) { return ask(t, n)->key; };
+  {
+    const auto s = open(scratch.store());
+    append(*s, {item(ask(t, 1), measured(1)), item(ask(t, 2), measured(2)), item(ask(t, 3), measured(3))});
+    s->order_cache(std::vector{k(3), k(1), k(2)});
+    append(*s, {item(ask(t, 4), measured(4))});
+    s->touch(std::vector{k(3)});
+  }
+  BOOST_TEST((cached_in(*open(scratch.store())) == std::vector{form(1), form(2), form(4), form(3)}));
+  {
+    const auto s = open(scratch.store());
+    std::vector<key128> many;
+    for (std::uint64_t n = 0; n < use_bound(4); ++n) many.push_back(k(n % 2 == 0 ? 1 : 4));
+    s->touch(many);
+    s->touch(std::vector{k(2)});
+  }
+  const auto notes = [&] {
+    std::size_t n = 0;
+    const auto db = database::open(scratch.store(), true);
+    BOOST_REQUIRE((*db)->scan(family::meta, keys::tagged(keys::uses), [&](auto, auto) { return ++n > 0; }).ok());
+    return n;
+  };
+  BOOST_TEST(notes() > 16u);
+  const std::vector<std::string> wanted{form(3), form(1), form(4), form(2)};
+  for (int pass = 0; pass < 3; ++pass) BOOST_TEST((cached_in(*open(scratch.store())) == wanted));
+  BOOST_TEST(notes() == 1u);
+  clean(*open(scratch.store()));
+}
+
+BOOST_AUTO_TEST_CASE(many_steps_of_one_write_and_of_two_sessions_keep_their_numbers) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const std::string a = "0123456789abcdef0123456789abcdef", b = "another";
+  constexpr std::size_t each = 2500;
+  for (int pass = 0; pass < 2; ++pass) {
+    const auto s = open(scratch.store());
+    std::vector<step_item> steps;
+    for (std::size_t n = 0; n < each; ++n)
+      for (const auto& id : {a, b})
+        steps.push_back({id == a ? a : b, ask(t, static_cast<std::int64_t>(n)), measured(double(n)), n, id == b});
+    session_entry e;
+    for (const auto& id : {a, b}) {
+      e.id = id;
+      BOOST_REQUIRE(s->begin_session(e).ok());
+    }
+    BOOST_REQUIRE(s->append({}, steps).ok());
+  }
+  const auto s = open(scratch.store());
+  for (const auto& id : {a, b}) {
+    BOOST_TEST((*s->load_session(id))->steps == 2 * each);
+    std::size_t seen = 0;
+    BOOST_REQUIRE(s->session_steps(id, [&](const session_step& x) {
+                     BOOST_REQUIRE(x.asked_before == seen % each);
+                     BOOST_REQUIRE(x.from_cache == (id == b));
+                     ++seen;
+                   }).ok());
+    BOOST_TEST(seen == 2 * each);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(steps_from_a_restored_cache_need_no_copy_of_the_result) {
   const scratch_folder scratch;
   const auto t = make();
@@ -360,7 +426,7 @@ BOOST_AUTO_TEST_CASE(steps_from_a_restored_cache_need_no_copy_of_the_result) {
   BOOST_REQUIRE(s->begin_session(e).ok());
   const auto before = s->statistics()->bytes;
   const auto trial = ask(t, 1);
-  append(*s, {}, {{e.id, {0, 1, trial->key, trial->config, true, c.lookup(*trial)}}});
+  append(*s, {}, {{e.id, trial, c.lookup(*trial), 1, true}});
   BOOST_TEST(s->statistics()->bytes < before + 10'000);
   std::size_t seen = 0;
   BOOST_REQUIRE(
