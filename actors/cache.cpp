@@ -80,10 +80,10 @@ void lookup(self_pointer self, const trial_batch& batch) {
       emit_trial(self, event_kind::joined_flight, t, nullptr);
       continue;
     }
-    if (auto known = fresh ? nullptr : s.known->lookup(*t); known != nullptr) {
+    if (const auto* known = fresh ? nullptr : s.known->lookup(*t); known != nullptr) {
       s.recency.used.push_back(t->key);
-      emit_trial(self, event_kind::cache_hit, t, known);
-      hits[t->session].items.push_back({t, std::move(known), true});
+      emit_trial(self, event_kind::cache_hit, t, known->result);
+      hits[t->session].items.push_back({t, known->result, true, known->record});
       continue;
     }
     s.flights.try_emplace(t->key, cache_state::flight{t, {}});
@@ -107,7 +107,7 @@ void fill(self_pointer self, const finished_batch& batch) {
   std::vector<trial_ptr> taken_over;
   for (const auto& f : batch.items) {
     if (cacheable(*f.result)) {
-      for (const auto& key : s.known->insert(*f.what, f.result)) s.recency.evicted.push_back(key);
+      for (const auto& key : s.known->insert(*f.what, f.result, f.record)) s.recency.evicted.push_back(key);
     }
     out[f.what->session].items.push_back(f);
     const auto at = s.flights.find(f.what->key);
@@ -122,7 +122,7 @@ void fill(self_pointer self, const finished_batch& batch) {
       taken_over.push_back(waiting.front());
       continue;
     }
-    for (auto& t : waiting) out[t->session].items.push_back({t, f.result, true});
+    for (auto& t : waiting) out[t->session].items.push_back({t, f.result, true, f.record});
   }
   send_answers(self, std::move(out));
   send_misses(self, std::move(taken_over));

@@ -43,7 +43,8 @@ struct trial_batch {
 struct finished {
   trial_ptr what;
   outcome_ptr result;
-  bool from_cache = false; ///< answered from memory, or by another's flight: not measured for this trial
+  bool from_cache = false;       ///< answered from memory, or by another's flight: not measured for this trial
+  storage::record_id record = 0; ///< where the store has it; 0: nowhere (yet)
 };
 struct finished_batch {
   std::vector<finished> items;
@@ -75,6 +76,7 @@ struct told_trial {
   outcome_ptr result;
   trial_number asked_before = 0;
   bool from_cache = false;
+  storage::record_id record = 0;
 };
 /// Steps of one session, in the order in which its strategy was told.
 struct step_batch {

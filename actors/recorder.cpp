@@ -91,7 +91,7 @@ void write_group(self_pointer self) {
   for (const auto& t : s.steps) {
     const auto session = s.sessions.find(t.what->session);
     if (session == s.sessions.end()) continue;
-    steps.push_back({session->second.id, t.what, t.result, t.asked_before, t.from_cache});
+    steps.push_back({session->second.id, t.what, t.result, t.asked_before, t.from_cache, t.record});
   }
   if (const auto done = s.sink.append(records, steps); !done) {
     trouble(self, done.err());
@@ -104,6 +104,7 @@ void write_group(self_pointer self) {
     });
   }
   s.steps.clear();
+  for (std::size_t i = 0; i < count; ++i) s.waiting[i].record = records[i].record;
   std::vector<finished> written(std::make_move_iterator(s.waiting.begin()),
                                 std::make_move_iterator(s.waiting.begin() + static_cast<std::ptrdiff_t>(count)));
   s.waiting.erase(s.waiting.begin(), s.waiting.begin() + static_cast<std::ptrdiff_t>(count));

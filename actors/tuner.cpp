@@ -106,7 +106,7 @@ void told(self_pointer self, const finished_batch& batch) {
   for (const auto& f : batch.items) {
     const auto step = search.tell(*f.what, f.result, f.from_cache, now_of(self));
     if (step && !s.setup.session_id.empty())
-      steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache});
+      steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache, f.record});
     emit(self, s.watch, [&] {
       return event{event_kind::told, f.what->session, f.what, f.result, f.from_cache ? "cache" : "measured",
                    now_of(self)};

@@ -80,7 +80,7 @@ pool make_items(const task_ptr& of, std::size_t from, std::size_t count, bool wi
     r.what = std::move(t);
     r.result = std::move(o);
     r.session = session;
-    if (with_steps) out.steps.push_back({session, r.what, r.result, k + 1, false});
+    if (with_steps) out.steps.push_back({session, r.what, r.result, k + 1, false, 0});
     out.items.push_back(std::move(r));
   }
   return out;

@@ -108,7 +108,7 @@ void lru_cache::link_newest(index n) noexcept {
   newest_ = n;
 }
 
-outcome_ptr lru_cache::lookup(const trial& t) {
+const cached* lru_cache::lookup(const trial& t) {
   const index n = find(t.key);
   if (n != none) {
     node& x = nodes_[n];
@@ -118,7 +118,7 @@ outcome_ptr lru_cache::lookup(const trial& t) {
         link_newest(n);
       }
       ++counted_.hits;
-      return x.entry.result;
+      return &x.entry;
     }
   }
   ++counted_.misses;
@@ -178,11 +178,11 @@ std::vector<key128> lru_cache::put(cached entry, index task) {
   return gone;
 }
 
-std::vector<key128> lru_cache::insert(const trial& t, outcome_ptr result) {
+std::vector<key128> lru_cache::insert(const trial& t, outcome_ptr result, record_id record) {
   const auto& id = t.of->identity;
   const index task = relation_of(
       id.task_key, [&] { return std::tuple(id.workload_key, id.target_key, std::string_view(id.method_form)); });
-  auto gone = put({t.key, id.task_key, t.canonical, 0, std::move(result)}, task);
+  auto gone = put({t.key, id.task_key, t.canonical, record, std::move(result)}, task);
   counted_.evicted += gone.size();
   return gone;
 }

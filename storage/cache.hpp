@@ -43,14 +43,15 @@ class lru_cache {
 public:
   explicit lru_cache(cache_limits limits = {});
 
-  /// What is known of this trial, or null.
-  outcome_ptr lookup(const trial& t);
+  /// What is known of this trial, or null. Valid until the next insert, restore or invalidate.
+  const cached* lookup(const trial& t);
 
   /// True where an entry has this key; it is not used by that, and nothing is counted.
   bool holds(const key128& key) const noexcept { return find(key) != none; }
 
-  /// Remembers it as the newest. Answers the keys that had to go for it (its own, where it alone exceeds the bounds).
-  std::vector<key128> insert(const trial& t, outcome_ptr result);
+  /// Remembers it as the newest, with its record in the store (0: none). Answers the keys that had to go for it (its
+  /// own, where it alone exceeds the bounds).
+  std::vector<key128> insert(const trial& t, outcome_ptr result, record_id record = 0);
 
   /// The same from the store, called from the oldest to the newest; nothing is counted.
   std::vector<key128> restore(const task_entry& of, cached entry);

@@ -8,7 +8,6 @@ namespace attune::storage {
 
 namespace {
 
-constexpr std::size_t remembered_results = std::size_t{1} << 16;
 constexpr std::uint64_t steps_together = 1024;
 
 /// The names as one text that no other list of names has.
@@ -204,7 +203,6 @@ status store::impl::load_meta() {
 status store::impl::load() {
   if (auto read = load_meta(); !read) return read;
   stamp = db->sequence();
-  if (!read_only) lately.resize(remembered_results);
   const record_id newest = next_record - 1;
   const auto told = place.acknowledged();
   if (told.there > newest) {
@@ -228,11 +226,9 @@ void store::impl::begin_group() {
 }
 
 void store::impl::abandon_group() {
-  // Of a write that did not happen: its stamps are not used up, and nothing may refer to its records.
-  if (!placed.empty() || !changed.empty()) stamp = stamp_before;
-  for (const auto& key : placed) slot(key) = {};
+  // Of a write that did not happen: its stamps are not used up.
+  if (!changed.empty()) stamp = stamp_before;
   for (auto* s : stepped) s->staged = s->in_open = 0;
-  placed.clear();
   stepped.clear();
   changed.clear();
   runs.clear();
@@ -333,8 +329,6 @@ void store::impl::stage(task_info& task, const key128& key, const configuration&
     cache_message.set_stamp(++stamp);
     put(family::cache, key.view(), cache_message);
   }
-  slot(key) = {key, result.get(), id, task.number};
-  placed.push_back(key);
 
   if (!conclusive(*result)) return;
   const auto* m = result->measured();
@@ -365,11 +359,9 @@ status store::impl::stage(const step_item& item) {
   step.set_number(what.number);
   step.set_asked_before(item.asked_before);
   step.set_from_cache(item.from_cache);
-  // The same key and the same result in memory: the same trial. In this very write, or in one before.
-  if (const recent& where = slot(what.key);
-      where.record != 0 && where.key == what.key && where.result == item.result.get()) {
-    step.mutable_record()->set_task(where.task);
-    step.mutable_record()->set_record(where.record);
+  if (item.record != 0) {
+    step.mutable_record()->set_task(info_of(what.of).number);
+    step.mutable_record()->set_record(item.record);
   } else {
     auto& all = *step.mutable_inline_();
     all.set_key(what.key.bytes.data(), what.key.bytes.size());
@@ -419,7 +411,6 @@ status store::impl::finish_group(bool durable) {
     }
     for (const auto n : new_names) names[n].stored = true;
   }
-  placed.clear();
   stepped.clear();
   changed.clear();
   // Where this fails the list stays marked as incomplete, and is rebuilt when it is asked for.

@@ -88,6 +88,7 @@ struct step_item {
   outcome_ptr result;
   trial_number asked_before = 0;
   bool from_cache = false;
+  record_id record = 0; ///< where that very result of that configuration and task lies; 0: in no record
 };
 
 struct cache_limits {
@@ -160,7 +161,7 @@ public:
   /// Appends records and steps of sessions in one atomic write, synced to the disk where there are records (steps alone
   /// are not: one that is lost is answered by the cache again). Fills in record_item::record. A record makes its task
   /// known, is the cache's answer for its key where it is cacheable, and takes its place among the best. A step refers
-  /// to the record of its result where that was appended or restored lately, and carries the result where not.
+  /// to the record of its result where it names one, and carries the result where not.
   status append(std::span<record_item> records, std::span<const step_item> steps);
 
   /// The record with that number; none where there is none.

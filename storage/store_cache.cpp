@@ -124,13 +124,8 @@ std::uint64_t store::load_cache(lru_cache& into) {
          {e.key, task->task, r->config.canonical(), e.record, std::make_shared<const outcome>(std::move(r->result))}});
   }
   std::sort(ready.begin(), ready.end(), [](const auto& a, const auto& b) { return a.used < b.used; });
-  {
-    const std::lock_guard guard(i.write_lock);
-    for (auto& l : ready) {
-      if (!i.lately.empty()) i.slot(l.entry.key) = {l.entry.key, l.entry.result.get(), l.entry.record, l.task};
-      for (const auto& k : into.restore(entries.at(l.task), std::move(l.entry))) gone.push_back(k);
-    }
-  }
+  for (auto& l : ready)
+    for (const auto& k : into.restore(entries.at(l.task), std::move(l.entry))) gone.push_back(k);
   drop_cached(gone);
   if (uses.count > use_bound(into.statistics().entries)) {
     std::vector<key128> order;

@@ -52,14 +52,6 @@ struct session_state {
   std::uint64_t in_open = 0;
 };
 
-/// Where the record of a result lies that was written or restored lately.
-struct recent {
-  key128 key;
-  const outcome* result = nullptr;
-  std::uint64_t record = 0;
-  std::uint32_t task = 0;
-};
-
 struct store::impl {
   explicit impl(folder f) : place(std::move(f)) {}
 
@@ -87,7 +79,6 @@ struct store::impl {
   std::unordered_map<std::string, session_state> session_states;
   session_state* last_state = nullptr; ///< of last_session
   std::string last_session;
-  std::vector<recent> lately; ///< direct-mapped by key
 
   /// What one write adds, until it is known to be on the disk.
   struct touched {
@@ -106,7 +97,6 @@ struct store::impl {
   std::vector<run> runs;
   std::vector<std::uint32_t> new_names;
   std::vector<session_state*> stepped;
-  std::vector<key128> placed; ///< in `lately`
   std::uint64_t stamp_before = 0;
   // Reused, so that a record costs no allocation.
   v1::Record record_message;
@@ -148,7 +138,6 @@ struct store::impl {
   result<std::optional<record>> record_at(const task_info& task, record_id id) const;
   result<std::shared_ptr<const std::vector<record>>> top_of(task_info& task);
   result<task_entry> entry_of_task(const digest& task) const;
-  recent& slot(const key128& key) { return lately[std::hash<key128>()(key) & (lately.size() - 1)]; }
 };
 
 /// What counts for the best of a configuration: measured, or failed by the candidate's own fault.

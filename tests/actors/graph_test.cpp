@@ -131,6 +131,12 @@ BOOST_AUTO_TEST_CASE(a_second_session_is_answered_from_memory) {
   BOOST_TEST(report->counts.cached == 8u);
   BOOST_TEST(report->counts.measured == 2u);
   BOOST_TEST(slot->orders == 10);
+  // Each step, a hit's too, names the record of its result.
+  BOOST_TEST(g.steps.size() == 18u);
+  for (const auto& step : g.steps) {
+    BOOST_REQUIRE(step.record != 0u);
+    BOOST_TEST(g.records[step.record - 1].what->key.hex() == step.what->key.hex());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(two_sessions_that_want_the_same_fly_once) {

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(it_is_an_exact_lru) {
         BOOST_REQUIRE((got != nullptr) == (at != model.end()));
         got ? ++hits : ++misses;
         if (!got) continue;
-        BOOST_REQUIRE(got == at->second);
+        BOOST_REQUIRE(got->result == at->second);
         model.splice(model.begin(), model, at);
       } else {
         const auto o = measured(1.0 + step);

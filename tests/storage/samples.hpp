@@ -113,7 +113,7 @@ inline record_item item(trial_ptr t, outcome_ptr o, std::string_view session = "
 }
 
 inline step_item step_of(const record_item& r, trial_number asked_before, bool from_cache = false) {
-  return {r.session, r.what, r.result, asked_before, from_cache};
+  return {r.session, r.what, r.result, asked_before, from_cache, r.record};
 }
 
 inline std::unique_ptr<store> open(const std::string& path, store_options options = {}) {

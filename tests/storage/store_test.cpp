@@ -233,8 +233,7 @@ BOOST_AUTO_TEST_CASE(a_session_is_kept_with_its_steps_in_the_order_of_telling) {
     BOOST_REQUIRE(s->begin_session(e).ok());
     std::vector<record_item> one{item(ask(t, 4), measured(4)), item(ask(t, 2), failed(failure_kind::run_error))};
     BOOST_REQUIRE(s->append(one, {}).ok());
-    // By reference, in another write than its record; inline, for its record is not known; in one write with its
-    // record.
+    // By reference; inline, for it is in no record; in one write with its record, which has no number yet.
     std::vector<step_item> steps{step_of(one[1], 6), step_of(item(ask(t, 7), measured(7)), 7, true)};
     std::vector<record_item> two{item(ask(t, 3), measured(3))};
     BOOST_REQUIRE(s->append({}, steps).ok());
@@ -300,9 +299,10 @@ BOOST_AUTO_TEST_CASE(a_step_is_never_told_by_another_trials_record) {
     e.id = one[0].session;
     BOOST_REQUIRE(s->begin_session(e).ok());
     BOOST_REQUIRE(s->append(one, {}).ok());
-    // The same key with another result (it was measured again elsewhere, or the keys collide).
+    // The same key with another result that is in no record.
     auto other = one[0];
     other.result = measured(2);
+    other.record = 0;
     append(*s, {}, {step_of(other, 1)});
   }
   const auto s = open(scratch.store());
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(the_cache_comes_back_in_its_order_and_within_its_bounds) {
   BOOST_TEST(s->load_cache(c) == 3u);
   const auto got = c.lookup(*ask(t, 5));
   BOOST_REQUIRE(got != nullptr);
-  BOOST_TEST(got->measured()->value == 50);
+  BOOST_TEST(got->result->measured()->value == 50);
   BOOST_TEST((cached_in(*s) == std::vector{form(3), form(2), form(5)}));
 }
 
@@ -426,7 +426,8 @@ BOOST_AUTO_TEST_CASE(steps_from_a_restored_cache_need_no_copy_of_the_result) {
   BOOST_REQUIRE(s->begin_session(e).ok());
   const auto before = s->statistics()->bytes;
   const auto trial = ask(t, 1);
-  append(*s, {}, {{e.id, trial, c.lookup(*trial), 1, true}});
+  const auto known = *c.lookup(*trial);
+  append(*s, {}, {{e.id, trial, known.result, 1, true, known.record}});
   BOOST_TEST(s->statistics()->bytes < before + 10'000);
   std::size_t seen = 0;
   BOOST_REQUIRE(
