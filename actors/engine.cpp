@@ -87,7 +87,8 @@ private:
 /// A slot of this machine: commands or callables, by the task.
 class local_runner final : public measure::runner {
 public:
-  explicit local_runner(std::shared_ptr<lazy_supervisor> with) : commands_(std::move(with)) {}
+  local_runner(std::shared_ptr<lazy_supervisor> with, measure::callable_runner::calling where)
+      : callables_(where), commands_(std::move(with)) {}
   void run(trial_ptr what, measure::artifact_ptr built, callback done) override {
     if (what->of->objective) {
       callables_.run(std::move(what), std::move(built), std::move(done));
@@ -263,7 +264,7 @@ void engine::impl::spawn_all() {
   }
   recorder_options recording;
   recording.give_up_after = options.store_patience;
-  // The one place where actors get threads of their own: what waits for a disk, and what runs a callable.
+  // The one actor with a thread of its own: it waits for a disk.
   recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
                    : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
 
@@ -276,10 +277,11 @@ void engine::impl::spawn_all() {
   caf::anon_send(cache, atom::wire::value, scheduler, recorder);
 
   processes = std::make_shared<lazy_supervisor>(options.subreaper);
+  using calling = measure::callable_runner::calling;
+  const auto where = options.inline_callables ? calling::inside_run : calling::own_thread;
   for (std::uint32_t i = 0; i < admission.slots; ++i) {
-    const std::shared_ptr<measure::runner> how = std::make_shared<local_runner>(processes);
-    runners.push_back(options.inline_callables ? system->spawn(runner, how)
-                                               : system->spawn<caf::detached>(runner, how));
+    const std::shared_ptr<measure::runner> how = std::make_shared<local_runner>(processes, where);
+    runners.push_back(system->spawn(runner, how));
     caf::anon_send(scheduler, atom::join::value, place_info{"local/slot" + std::to_string(i)}, runners.back());
   }
   for (std::uint32_t i = 0; i < admission.builders; ++i) {

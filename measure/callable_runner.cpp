@@ -115,17 +115,72 @@ private:
   std::thread thread_;
 };
 
-callable_runner::callable_runner(const time_source& clock) : clock_(clock), watch_(std::make_unique<watch>()) {}
-callable_runner::~callable_runner() = default;
+/// The thread that calls, one job at a time.
+class callable_runner::caller {
+public:
+  caller() : thread_([this] { work(); }) {}
+  ~caller() {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  void give(std::function<void()> job) {
+    {
+      std::lock_guard lock(mutex_);
+      job_ = std::move(job);
+    }
+    changed_.notify_all();
+  }
+
+private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return over_ || job_; });
+      if (!job_) return;
+      auto job = std::exchange(job_, nullptr);
+      lock.unlock();
+      job();
+      job = nullptr; // with all that it holds, before the next is waited for
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> job_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+callable_runner::callable_runner(calling where, const time_source& clock)
+    : where_(where), clock_(clock), watch_(std::make_unique<watch>()) {}
+
+callable_runner::~callable_runner() {
+  // A call in progress is asked to stop before its thread is waited for.
+  watch_->cancel();
+  caller_.reset();
+}
+
 void callable_runner::cancel() { watch_->cancel(); }
 
 void callable_runner::run(trial_ptr what, artifact_ptr, callback done) {
-  const task& task = *what->of;
+  // Open from here on, so that a cancel() right behind is not too early.
+  watch_->open();
+  if (where_ == calling::inside_run) return call(*what, done);
+  if (!caller_) caller_ = std::make_unique<caller>();
+  caller_->give([this, what = std::move(what), done = std::move(done)] { call(*what, done); });
+}
+
+void callable_runner::call(const trial& what, const callback& done) {
+  const task& task = *what.of;
   const run_spec& spec = task.spec.run;
   const metric_spec& metric = task.metric();
   run_result out;
   nanoseconds begun = clock_.monotonic();
-  watch_->open();
   auto finish = [&](std::variant<measurement, failure> data) {
     watch_->close();
     out.data = std::move(data);
@@ -144,7 +199,7 @@ void callable_runner::run(trial_ptr what, artifact_ptr, callback done) {
     auto token = watch_->begin(spec.timeout);
     std::optional<std::string> thrown;
     try {
-      got = task.objective(what->config, token);
+      got = task.objective(what.config, token);
     } catch (const std::exception& e) {
       thrown = e.what();
     } catch (...) {

@@ -52,8 +52,7 @@ public:
 };
 
 /// Runs and times one built configuration at a time on one slot. As `builder` in every other respect. `built` is null
-/// where the task has no build. A runner of callables runs `objective` inside run() (its caller is a thread of its
-/// own).
+/// where the task has no build.
 class runner {
 public:
   using callback = std::function<void(run_result)>;

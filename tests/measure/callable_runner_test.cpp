@@ -2,6 +2,7 @@
 #include "tests/measure/support.hpp"
 
 #include <cmath>
+#include <future>
 #include <stdexcept>
 #include <thread>
 
@@ -124,9 +125,49 @@ BOOST_AUTO_TEST_CASE(a_call_can_be_cancelled_and_the_runner_used_again) {
              })).value == 2.0);
 }
 
+BOOST_AUTO_TEST_CASE(on_a_thread_of_its_own_run_returns_at_once_and_a_cancel_right_behind_is_not_too_early) {
+  for (int round = 0; round < 200; ++round) {
+    callable_runner threaded(callable_runner::calling::own_thread);
+    const auto caller = std::this_thread::get_id();
+    std::promise<run_result> ended;
+    std::thread::id called_on;
+    threaded.run(trial_of(spec, {{"x", 3}},
+                          [&](const configuration&, std::stop_token stop) -> samples {
+                            called_on = std::this_thread::get_id();
+                            while (!stop.stop_requested()) std::this_thread::yield();
+                            return std::vector<double>{1};
+                          }),
+                 nullptr, [&](run_result r) { ended.set_value(std::move(r)); });
+    threaded.cancel();
+    const auto r = ended.get_future().get();
+    BOOST_REQUIRE(failed(r));
+    BOOST_TEST((failed(r)->kind == failure_kind::cancelled));
+    BOOST_TEST((called_on != caller));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_runner_that_goes_asks_its_call_to_stop) {
+  std::promise<run_result> ended;
+  std::promise<void> begun;
+  {
+    callable_runner threaded(callable_runner::calling::own_thread);
+    threaded.run(trial_of(spec, {{"x", 3}},
+                          [&](const configuration&, std::stop_token stop) -> samples {
+                            begun.set_value();
+                            while (!stop.stop_requested()) std::this_thread::yield();
+                            return std::vector<double>{1};
+                          }),
+                 nullptr, [&](run_result r) { ended.set_value(std::move(r)); });
+    begun.get_future().wait();
+  }
+  const auto r = ended.get_future().get();
+  BOOST_REQUIRE(failed(r));
+  BOOST_TEST((failed(r)->kind == failure_kind::cancelled));
+}
+
 BOOST_AUTO_TEST_CASE(a_wall_clock_that_is_set_back_changes_nothing) { // SA08
   manual_time clock;
-  callable_runner stepped(clock);
+  callable_runner stepped(callable_runner::calling::inside_run, clock);
   spec.run.repeats = {2, 2, 0};
   auto r = run(stepped, trial_of(spec, {}, [&](const configuration&, std::stop_token) -> samples {
                  clock.step_wall(-2h);
