@@ -2,6 +2,7 @@
 
 #include "actors/cache.hpp"
 #include "actors/error.hpp"
+#include "actors/model.hpp"
 #include "actors/monitor.hpp"
 #include "actors/recorder.hpp"
 #include "actors/scheduler.hpp"
@@ -229,6 +230,7 @@ struct engine::impl {
   cache_actor cache;
   scheduler_actor scheduler;
   recorder_actor recorder;
+  model_actor model;
   std::vector<builder_actor> builders;
   std::vector<runner_actor> runners;
   std::vector<watcher_actor> watchers;
@@ -263,9 +265,11 @@ void engine::impl::spawn_all() {
   }
   recorder_options recording;
   recording.give_up_after = options.store_patience;
-  // The one place where actors get threads of their own: what waits for a disk, and what runs a callable.
+  // The one place where actors get threads of their own: what waits for a disk, what trains, and what runs a callable.
   recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
                    : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
+
+  model = system->spawn<caf::detached>(actors::model, true);
 
   scheduler_options scheduling;
   auto& admission = scheduling.dispatcher.admission;
@@ -316,6 +320,7 @@ void engine::impl::stop_all() {
     end(scheduler);
     end(cache);
     end(recorder);
+    end(model);
     end(watch.to);
     for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
     for (const auto& who : all) self->wait_for(caf::actor_cast<caf::actor>(who));
@@ -327,6 +332,7 @@ void engine::impl::stop_all() {
   scheduler = nullptr;
   cache = nullptr;
   recorder = nullptr;
+  model = nullptr;
   watch.to = nullptr;
 }
 
@@ -398,6 +404,7 @@ result<session> engine::tune(tuning_request request) {
   auto setup = std::make_shared<tuner_setup>();
   setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
+  setup->model = impl_->model;
   if (impl_->store) {
     setup->session_id = id;
     if (known) {

@@ -74,7 +74,7 @@ std::optional<double> kendall_tau(std::span<const double> a, std::span<const dou
   if (in_a == all || in_b == all) return std::nullopt;
   const double agree = static_cast<double>(all - in_a - in_b + in_both - disagree);
   return (agree - static_cast<double>(disagree)) /
-         (std::sqrt(static_cast<double>(all - in_a)) * std::sqrt(static_cast<double>(all - in_b)));
+         std::sqrt(static_cast<double>(all - in_a) * static_cast<double>(all - in_b));
 }
 
 std::optional<double> top_recall(std::span<const double> predicted, std::span<const double> actual, std::size_t k) {

@@ -7,11 +7,14 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <cstdlib>
+static double knob(const char*n,double d){const char*v=getenv(n);return v?atof(v):d;}
+static const char* sknob(const char*n,const char*d){const char*v=getenv(n);return v?v:d;}
 
 namespace attune::search {
 namespace {
 
-constexpr std::size_t members = 4, rounds = 14, partners = 4;
+const std::size_t members = (size_t)knob("MM",4), rounds = (size_t)knob("RR",14); constexpr std::size_t partners = 4;
 /// Categories of up to so many values are spread over a feature each.
 constexpr std::uint32_t spread = 32;
 
@@ -199,11 +202,11 @@ private:
                                                             {"verbosity", "0"},
                                                             {"tree_method", "hist"},
                                                             {"max_bin", "64"},
-                                                            {"max_depth", "5"},
-                                                            {"eta", "0.3"},
+                                                            {"max_depth", sknob("DEP","5")},
+                                                            {"eta", sknob("ETA","0.3")},
                                                             {"lambda", "1"},
-                                                            {"min_child_weight", "1"},
-                                                            {"colsample_bynode", "0.4"},
+                                                            {"min_child_weight", sknob("MCW","1")},
+                                                            {"colsample_bynode", sknob("COL","0.4")},
                                                             {"base_score", "0"},
                                                             {"disable_default_eval_metric", "1"},
                                                             {"seed", seed.c_str()}};

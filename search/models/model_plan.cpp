@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
+#include <cstdlib>
+static double knob(const char*n,double d){const char*v=getenv(n);return v?atof(v):d;}
 
 namespace attune::search {
 namespace {
@@ -92,7 +94,7 @@ void plan_training::learn() {
     const auto foreign = prior_->predict(all);
     for (std::size_t i = 0; i < rows.size(); ++i) rows.y[i] -= foreign[i];
   }
-  auto made = make_cost_model(measured < results_for_boosting ? "forest" : from_.model, from_.features->columns());
+  auto made = make_cost_model(measured < (std::size_t)knob("RFB",12) ? "forest" : from_.model, from_.features->columns());
   if (!made) {
     learned_ = made.err();
     return;
@@ -111,7 +113,7 @@ void plan_training::learn() {
     const auto foreign = prior_->predict(at);
     for (std::size_t i = 0; i < at.size(); ++i) of_elite.score[i] += foreign[i];
   }
-  best_ = of_elite.score.empty() ? -1 : *std::min_element(of_elite.score.begin(), of_elite.score.end());
+  best_ = knob("B1",0)>0 || of_elite.score.empty() ? -1 : *std::min_element(of_elite.score.begin(), of_elite.score.end());
 }
 
 double plan_training::expected_image(const point& p) const {
@@ -134,9 +136,9 @@ std::vector<plan_training::scored> plan_training::score(std::vector<point> of) c
   }
   std::vector<scored> out;
   for (std::size_t i = 0; i < of.size(); ++i) {
-    const double deviation = std::max(expected.deviation[i], least_deviation);
+    const double deviation = std::max(expected.deviation[i]*(float)knob("DS",1), (float)knob("LD",0.05));
     const double gain = expected_improvement(best_, expected.score[i], deviation);
-    out.push_back({std::move(of[i]), gain * probability[i], expected.score[i]});
+    out.push_back({std::move(of[i]), gain * std::pow(probability[i],knob("FP",1)), expected.score[i]});
   }
   return out;
 }

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <deque>
 #include <map>
+#include <cstdlib>
+static double knob(const char*n,double d){const char*v=getenv(n);return v?atof(v):d;}
 
 namespace attune::search {
 namespace {
@@ -69,13 +71,13 @@ public:
   }
 
 private:
-  static std::size_t interval(std::size_t results) { return std::clamp<std::size_t>(results / 32, 2, 16); }
+  static std::size_t interval(std::size_t results) { return std::clamp<std::size_t>(results / (int)knob("ID",32), (int)knob("IM",2), 16); }
 
   void begin(const ledger& all) {
     plan_request r;
     r.over = over_;
     r.features = features_;
-    r.model = cost_models().front();
+    r.model = getenv("CM")?getenv("CM"):std::string(cost_models().front());
     r.seed = seed_ + all.told().size();
     r.images = images_;
     r.results.assign(data_.items().begin(), data_.items().end());
@@ -111,7 +113,7 @@ private:
     std::erase_if(plan, [&](const planned& p) { return all.known(p.at); });
     if (plan.empty()) return explore(rng);
     // Of equals the first; what resembles something that the model does not know the result of yet is worth less.
-    const double near = 0.25 / static_cast<double>(over_->parameters().size());
+    const double near = knob("NR",0.25) / static_cast<double>(over_->parameters().size());
     std::size_t chosen = 0;
     double top = -1;
     for (std::size_t i = 0; i < std::min<std::size_t>(plan.size(), looked_through); ++i) {
@@ -128,7 +130,7 @@ private:
   }
 
   std::optional<point> explore(random_engine& rng) {
-    if (elite_.empty() || rng.chance(0.5)) return over_->sample(rng);
+    if (elite_.empty() || rng.chance(knob("XS",0.5))) return over_->sample(rng);
     return over_->neighbour(elite_.pick(rng).at, rng.chance(0.5) ? neighbourhood::hamming : neighbourhood::adjacent,
                             rng);
   }
@@ -138,7 +140,7 @@ private:
     const auto tau = quality_.tau();
     // All equal: nothing speaks against the model.
     if (!tau) return;
-    explored_ = std::clamp(0.05 + (0.2 - *tau), 0.05, 0.5);
+    explored_ = std::clamp(0.05 + (knob("TT",0.2) - *tau), knob("E0",0.05), 0.5);
     const int now = explored_ <= 0.1 ? 2 : explored_ <= 0.3 ? 1 : 0;
     if (now == trust_) return;
     static const char* const words[] = {"the model is distrusted", "the model is doubted", "the model is trusted"};
