@@ -1,3 +1,5 @@
+#include "search/compiled_space.hpp"
+#include "search/enumerated_space.hpp"
 #include "search/space.hpp"
 #include "tests/search/t1_spaces.hpp"
 #include "tests/shared_data.hpp"
@@ -7,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <map>
 #include <set>
 
 using namespace attune;
@@ -394,6 +398,112 @@ BOOST_AUTO_TEST_CASE(samples_are_uniform) {
     check(*compiled(d.parameters, d.constraints), 13);
   } else {
     check(*compiled({ranged("a", 1, 50), ranged("b", 1, 50)}, {rule("a * b <= 600")}), 13);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(neighbours_within_a_distance_are_drawn_uniformly) {
+  const auto check = [](const space& s, const point& p, std::size_t k, std::uint64_t seed) {
+    const auto all = s.neighbours_within(p, k, 1'000'000);
+    BOOST_REQUIRE(all.size() > 10u);
+    const std::uint64_t each = 60;
+    std::map<point, std::uint64_t> seen;
+    random_engine rng(seed);
+    for (std::uint64_t i = 0; i < each * all.size(); ++i) ++seen[*s.neighbour_within(p, k, rng)];
+    double chi = 0;
+    for (const auto& q : all) {
+      const auto off = static_cast<double>(seen[q]) - static_cast<double>(each);
+      chi += off * off / static_cast<double>(each);
+    }
+    const double freedom = static_cast<double>(all.size() - 1);
+    BOOST_TEST(std::abs(chi - freedom) < 5 * std::sqrt(2 * freedom), chi << " for " << freedom);
+    BOOST_TEST(seen.size() == all.size());
+  };
+  const parameters numbers{ranged("a", 1, 6), ranged("b", 1, 6), ranged("c", 1, 6), ranged("d", 1, 4)};
+  const constraints rules{rule("a % b == 0 or b % a == 0"), rule("b + c != 7")};
+  // A group, and a parameter beside it.
+  const auto s = compiled(numbers, rules);
+  check(*s, s->at(17), 2, 1);
+  check(*s, s->at(17), 4, 2);
+  // What follows a condition is not counted: from where `pad` is absent each of its values is as near.
+  const auto t = compiled({listed("fma", {value(true), value(false)}), ranged("pad", 0, 9, "fma"), ranged("x", 1, 5)},
+                          {rule("pad != x")});
+  check(*t, point{1, inactive, 2}, 1, 3);
+  BOOST_TEST(t->neighbours_within(point{1, inactive, 2}, 1, 1000).size() == 9u + 4u);
+  // A space that is searched: what is near is found whole here.
+  auto parts = compile_parts(numbers, rules, {}, {}, {0, 0, 0});
+  BOOST_REQUIRE(parts.ok());
+  const compiled_space searched(std::move(*parts));
+  BOOST_REQUIRE(!searched.count());
+  check(searched, s->at(17), 2, 4);
+  // One without structure.
+  std::vector<enumerated_space::axis> axes(2);
+  std::vector<point> points;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    for (auto& a : axes) a.values.push_back(value(static_cast<std::int64_t>(i)));
+    for (std::uint32_t k = 0; k < 6; ++k)
+      if ((i + k) % 5 != 0) points.push_back({i, k});
+  }
+  axes[0].name = "i";
+  axes[1].name = "k";
+  const auto listed_space = enumerated_space::make(axes, points);
+  BOOST_REQUIRE(listed_space.ok());
+  check(**listed_space, point{0, 1}, 2, 5);
+  BOOST_TEST((*listed_space)->neighbours_within(point{0, 1}, 1, 100).size() ==
+             (*listed_space)->neighbours(point{0, 1}, neighbourhood::hamming).size());
+}
+
+BOOST_AUTO_TEST_CASE(callables_are_asked_as_soon_as_what_they_read_is_decided) {
+  // Five hundred calls at most (once for each pair), where the whole product would be fifty million.
+  std::uint64_t calls = 0;
+  constraint c;
+  c.callable = callable_constraint{{"b", "a"},
+                                   [&calls](std::span<const value> v) {
+                                     ++calls;
+                                     return v[0].as_integer() > v[1].as_integer();
+                                   },
+                                   "larger"};
+  parameters p{ranged("a", 1, 20), ranged("b", 1, 20)};
+  for (int i = 0; i < 5; ++i) p.push_back(ranged("p" + std::to_string(i), 1, 10));
+  const auto s = compiled(p, {c, rule("a + p0 + p1 + p2 + p3 + p4 > 9")});
+  BOOST_TEST(s->count().has_value());
+  BOOST_TEST(calls <= 2u * 400u, calls);
+  BOOST_TEST(calls >= 400u);
+}
+
+BOOST_AUTO_TEST_CASE(no_value_crashes_a_constraint) {
+  const parameters p{listed("n", {value(std::int64_t{0}), value(std::int64_t{-1}), value(std::int64_t{64}),
+                                  value(std::numeric_limits<std::int64_t>::min()),
+                                  value(std::numeric_limits<std::int64_t>::max()), value(-0.5), value(1e308)}),
+                     listed("m", {value(std::int64_t{0}), value(std::int64_t{-1}), value(std::int64_t{3}),
+                                  value(std::numeric_limits<std::int64_t>::min()), value(2.5)})};
+  // Each with whether anything is left that is valid: none of them ends the program.
+  for (const auto& [text, some] :
+       std::vector<std::pair<std::string, bool>>{{"n / m > 0", true},
+                                                 {"n // m != 7", true},
+                                                 {"n % m >= 0", true},
+                                                 {"n % (m - m) == 0", false},
+                                                 {"1 << n > 0", true},
+                                                 {"n >> m == 0", true},
+                                                 {"1 << (-1 - abs(m) * 0) >= 0", false},
+                                                 {"n ** m != 1", true},
+                                                 {"m ** n >= 0", true},
+                                                 {"(-8) ** 0.5 == 0", false},
+                                                 {"10 ** 400 > n", false},
+                                                 {"2.0 ** 5000 > n", false},
+                                                 {"1e308 * 10 - 1e308 * 10 == n", false}, // NaN equals nothing
+                                                 {"not (1e308 * 10 - 1e308 * 10 == n)", true},
+                                                 {"-n < m", true},
+                                                 {"abs(n) >= 0", true},
+                                                 {"n // -1 == -n or n * 1.0 != n", true},
+                                                 {"n * m * n * m * n * m <= 0", true},
+                                                 {"round(n, 400) == n", true},
+                                                 {"int(1e308 * 10) == n", false},
+                                                 {"~n | m & n ^ n", true},
+                                                 {"float(n) in [0.0, 1e308]", true}}) {
+    const auto s = space::compile(p, constraints{rule(text)});
+    const bool found = s.ok() && (*s)->count().value_or(1) > 0;
+    BOOST_TEST(found == some, text << (s ? "" : ": " + s.err().text()));
+    if (!s) BOOST_TEST(!s.err().message.empty());
   }
 }
 
