@@ -238,9 +238,9 @@ std::string render_space(const task_spec& spec, const search::space& space) {
         continue;
       }
       rows.push_back(
-          {"  " + listed(g.parameters), g.count ? search::to_string(*g.count) + " valid" : "too big to count"});
+          {"  " + (g.count ? search::to_string(*g.count) + " valid" : "too big to count"), listed(g.parameters)});
     }
-    if (!free.empty()) rows.push_back({"  " + listed(free), "free"});
+    if (!free.empty()) rows.push_back({"  free", listed(free)});
     out += "\nGroups that do not depend on each other\n" + table(rows);
   }
   const auto count = space.count();

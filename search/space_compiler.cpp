@@ -117,7 +117,7 @@ private:
       if (!acyclic(i, state, way)) {
         std::string ring;
         const auto from = std::ranges::find(way, way.back());
-        for (auto at = from; at != way.end(); ++at) ring += (ring.empty() ? "`" : " → `") + names_[*at] + "`";
+        for (auto at = from; at != way.end(); ++at) ring.append(ring.empty() ? "`" : " → `").append(names_[*at]) += '`';
         return wrong("the conditions of parameters form a ring: " + ring, s_->declared[way.back()].place);
       }
     return {};

@@ -12,6 +12,8 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <thread>
+#include <tuple>
 
 using namespace attune;
 using namespace attune::search;
@@ -504,6 +506,100 @@ BOOST_AUTO_TEST_CASE(no_value_crashes_a_constraint) {
     const bool found = s.ok() && (*s)->count().value_or(1) > 0;
     BOOST_TEST(found == some, text << (s ? "" : ": " + s.err().text()));
     if (!s) BOOST_TEST(!s.err().message.empty());
+  }
+}
+
+namespace {
+
+/// narrow_order() by its definition: next the parameter that leaves the fewest of those placed in a part with one that
+/// is not; of equal ones the one with the fewest parts begun and not done, then the first.
+std::vector<std::uint32_t> narrow_by_definition(const constraint_graph& graph, std::uint32_t parameters) {
+  std::vector<std::uint32_t> order;
+  std::set<std::uint32_t> placed;
+  while (order.size() < parameters) {
+    std::optional<std::tuple<std::size_t, std::size_t, std::uint32_t>> best;
+    for (std::uint32_t next = 0; next < parameters; ++next) {
+      if (placed.contains(next)) continue;
+      auto with = placed;
+      with.insert(next);
+      std::set<std::uint32_t> matter;
+      std::size_t open = 0;
+      for (const auto& part : graph.parts()) {
+        std::set<std::uint32_t> in;
+        for (const auto p : part.scope)
+          if (with.contains(p)) in.insert(p);
+        if (in.empty() || in.size() == part.scope.size()) continue;
+        ++open;
+        matter.insert(in.begin(), in.end());
+      }
+      const std::tuple width(matter.size(), open, next);
+      if (!best || width < *best) best = width;
+    }
+    order.push_back(std::get<2>(*best));
+    placed.insert(order.back());
+  }
+  return order;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(parameters_are_ordered_so_that_few_matter_at_a_time) {
+  random_engine rng(8);
+  for (int round = 0; round < 60; ++round) {
+    const auto n = static_cast<std::uint32_t>(2 + rng.below(9));
+    parameters p;
+    std::vector<std::uint32_t> members(n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      p.push_back(ranged("p" + std::to_string(i), 0, 1));
+      members[i] = i;
+    }
+    constraints c;
+    for (auto k = rng.below(12); k > 0; --k) {
+      std::string sum = "p" + std::to_string(rng.below(n));
+      for (auto terms = rng.below(4); terms > 0; --terms) sum += " + p" + std::to_string(rng.below(n));
+      c.push_back(rule(sum + " < 9"));
+    }
+    const auto made = compile_parts(p, c, {}, {});
+    BOOST_REQUIRE(made.ok());
+    const auto& graph = *(*made)->graph;
+    std::vector<std::uint32_t> parts(graph.parts().size());
+    for (std::uint32_t k = 0; k < parts.size(); ++k) parts[k] = k;
+    BOOST_TEST((narrow_order(graph, parts, members) == narrow_by_definition(graph, n)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(threads_share_a_space_without_locks) {
+  const parameters p{ranged("a", 1, 20), ranged("b", 1, 20, "a > 3"), ranged("c", 1, 20)};
+  constraint asked;
+  asked.callable =
+      callable_constraint{{"c"}, [](std::span<const value> v) { return v[0].as_integer() != 7; }, "not seven"};
+  const constraints c{rule("a * b % 3 == 0 or c in [x for x in range(20) if x > b]"), asked};
+  std::vector<std::shared_ptr<const space>> both{compiled(p, c)};
+  auto parts = compile_parts(p, c, {}, {}, {0, 0, 0});
+  BOOST_REQUIRE(parts.ok());
+  both.push_back(std::make_shared<compiled_space>(std::move(*parts)));
+  for (const auto& s : both) {
+    const auto ask = [&s] {
+      random_engine rng(5);
+      std::vector<point> out;
+      for (int i = 0; i < 60; ++i) {
+        out.push_back(s->sample(rng));
+        out.push_back(s->neighbour(out.back(), neighbourhood::adjacent, rng).value_or(point{}));
+        out.push_back(s->neighbour_within(out.front(), 1, rng).value_or(point{}));
+        out.push_back(s->repair(point{30, 30, 30}, rng));
+        if (!s->contains(out.back())) out.clear();
+      }
+      s->for_each([&](auto q) { return out.emplace_back(q.begin(), q.end()), out.size() < 500; });
+      return out;
+    };
+    const auto right = ask();
+    std::vector<std::vector<point>> seen(4);
+    {
+      std::vector<std::jthread> threads;
+      for (auto& mine : seen) threads.emplace_back([&] { mine = ask(); });
+    }
+    for (const auto& mine : seen) BOOST_TEST((mine == right));
+    BOOST_TEST(right.size() == 500u);
   }
 }
 
