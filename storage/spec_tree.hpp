@@ -89,8 +89,8 @@ private:
 /// spec_limits::bytes.
 result<std::string> read_text_file(const std::string& path);
 
-/// What no spec file is, wherever its bytes come from. Errors (invalid_spec): empty, larger than spec_limits::bytes, not
-/// UTF-8 text.
+/// What no spec file is, wherever its bytes come from. Errors (invalid_spec): empty, larger than spec_limits::bytes,
+/// not UTF-8 text.
 status check_text(std::string_view text, const std::string& file);
 
 /// Reads one YAML document (yaml-cpp's parser, its events only). Errors (invalid_spec, with `file:line:column`): not
