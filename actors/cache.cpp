@@ -81,7 +81,7 @@ void lookup(self_pointer self, const trial_batch& batch) {
       continue;
     }
     if (const auto* known = fresh ? nullptr : s.known->lookup(*t); known != nullptr) {
-      s.recency.used.push_back(t->key);
+      if (!s.elsewhere.contains(t->key)) s.recency.used.push_back(t->key);
       emit_trial(self, event_kind::cache_hit, t, known->result);
       hits[t->session].items.push_back({t, known->result, true, known->record});
       continue;
@@ -107,6 +107,10 @@ void fill(self_pointer self, const finished_batch& batch) {
   std::vector<trial_ptr> taken_over;
   for (const auto& f : batch.items) {
     if (cacheable(*f.result)) {
+      if (f.from_cache)
+        s.elsewhere.insert(f.what->key);
+      else
+        s.elsewhere.erase(f.what->key);
       for (const auto& key : s.known->insert(*f.what, f.result, f.record)) s.recency.evicted.push_back(key);
     }
     out[f.what->session].items.push_back(f);

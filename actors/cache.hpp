@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace attune::actors {
@@ -31,6 +32,7 @@ struct cache_state {
     std::vector<trial_ptr> waiting;
   };
   std::unordered_map<key128, flight> flights;
+  std::unordered_set<key128> elsewhere; ///< entries that the store holds under another key: their use is not noted
   std::uint64_t joined = 0;
   recency_batch recency;
   std::uint64_t noted = 0;     ///< uses told to the recorder since it knew the whole order

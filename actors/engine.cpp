@@ -1,6 +1,7 @@
 #include "actors/engine.hpp"
 
 #include "actors/cache.hpp"
+#include "actors/earlier.hpp"
 #include "actors/error.hpp"
 #include "actors/model.hpp"
 #include "actors/monitor.hpp"
@@ -424,6 +425,20 @@ result<session> engine::tune(tuning_request request) {
       entry.started = system_time().wall();
       if (const auto begun = impl_->store->begin_session(entry); !begun) return begun.err();
     }
+  }
+  if (impl_->store && !request.remeasure) {
+    auto earlier = earlier_results(*impl_->store, *request.of, *request.over);
+    if (!earlier) return earlier.err();
+    finished_batch batch;
+    for (auto& e : *earlier) {
+      auto t = std::make_shared<trial>();
+      t->of = request.of;
+      t->canonical = e.config.canonical();
+      t->config = std::move(e.config);
+      t->key = e.key;
+      batch.items.push_back({std::move(t), std::make_shared<const outcome>(std::move(e.from.result)), true});
+    }
+    if (!batch.items.empty()) caf::anon_send(impl_->cache, atom::fill::value, std::move(batch));
   }
   auto open = std::make_shared<session::impl>();
   open->system = impl_->system;

@@ -107,7 +107,7 @@ using cache_actor = caf::typed_actor<
     caf::reacts_to<atom::detach, session_number>,
     // Hits go back to the tuner; misses go on, one flight for each key.
     caf::reacts_to<atom::lookup, trial_batch>,
-    // From the recorder: durable now. Ends the flights.
+    // From the recorder: durable now. Ends the flights. With `from_cache`: the store has it under another key.
     caf::reacts_to<atom::fill, finished_batch>,
     // Forgets what is known of a task (its digest in hex); answers how many entries.
     caf::replies_to<atom::invalidate, std::string>::with<std::uint64_t>,

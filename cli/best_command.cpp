@@ -107,6 +107,11 @@ int run_best(const best_options& options, const std::string& folder, output& io)
         if (!found) return io.fail(found.err());
         for (auto& k : *found) a.best.push_back(std::move(k));
       }
+      if (!options.target) {
+        auto earlier = best_of_earlier(**store, *a.of, *t.space);
+        if (!earlier) return io.fail(earlier.err());
+        for (auto& k : *earlier) a.best.push_back(std::move(k));
+      }
       std::stable_sort(a.best.begin(), a.best.end(), [&](const known_result& x, const known_result& y) {
         return a.of->better(x.measured.value, y.measured.value);
       });

@@ -81,7 +81,7 @@ json config_json(const configuration& c) {
 json error_json(const error& e) {
   return {{"error",
            {{"kind", to_string(e.code)},
-            {"message", e.message},
+            {"message", e.message.substr(0, e.message.find('\n'))},
             {"where", e.where.empty() ? json(nullptr) : json(e.where)}}}};
 }
 

@@ -183,22 +183,65 @@ std::string shell_word(const std::string& text) {
   return out + "'";
 }
 
+namespace {
+
+/// A fraction for a person: `12 %`, `0.3 %`, `all`, `nothing`.
+std::string share_text(double share) {
+  if (share <= 0) return "nothing";
+  if (share >= 1) return "everything";
+  const double percent = share * 100;
+  const double shown = percent >= 99.5 || percent < 1 ? std::round(percent * 100) / 100 : std::round(percent);
+  return (shown == 100 ? "more than 99.99" : shown == 0 ? "less than 0.01" : shortest(shown)) + " %";
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i == 12 && names.size() > 13) return out + ", ... (" + std::to_string(names.size()) + " in all)";
+    out += (i == 0 ? "" : ", ") + names[i];
+  }
+  return out;
+}
+
+} // namespace
+
 std::string render_space(const task_spec& spec, const search::space& space) {
   std::string out = spec.name + "\n\n";
+  const auto about = space.describe();
   std::vector<std::vector<std::string>> rows;
-  const auto infos = space.parameters();
-  for (std::size_t i = 0; i < infos.size(); ++i) {
+  for (std::size_t i = 0; i < about.parameters.size(); ++i) {
+    const auto& p = about.parameters[i];
     std::string when;
-    for (const auto& p : spec.parameters)
-      if (p.name == infos[i].name && !p.when.empty()) when = "  when " + p.when;
-    rows.push_back({"  " + infos[i].name, std::to_string(infos[i].size) + (infos[i].size == 1 ? " value" : " values"),
-                    values_text(space, i, infos[i].size) + when});
+    for (const auto& declared : spec.parameters)
+      if (declared.name == p.name && !declared.when.empty()) when = "  when " + declared.when;
+    std::string size = std::to_string(p.size) + (p.size == 1 ? " value" : " values");
+    if (p.used < p.size) size += ", " + std::to_string(p.used) + " used";
+    rows.push_back({"  " + p.name, size, values_text(space, i, p.size) + when});
   }
   out += "Parameters\n" + table(rows);
-  if (!spec.constraints.empty()) {
-    out += "\nConstraints\n";
-    for (const auto& c : spec.constraints)
-      out += "  " + (c.callable && c.expression.empty() ? c.callable->name : c.expression) + "\n";
+  if (!about.constraints.empty()) {
+    rows.clear();
+    for (const auto& c : about.constraints) {
+      std::string cuts, last;
+      if (c.cuts) cuts = std::string("cuts ") + (c.estimated ? "about " : "") + share_text(*c.cuts);
+      if (c.cuts_last) last = share_text(*c.cuts_last) + " of what the others leave";
+      rows.push_back({"  " + shortened(c.text, 80), cuts, last});
+    }
+    out += "\nConstraints\n" + table(rows);
+  }
+  if (about.groups.size() > 1) {
+    rows.clear();
+    std::vector<std::string> free;
+    for (const auto& g : about.groups) {
+      if (g.parameters.size() == 1 && g.nodes == 0 && g.count) {
+        free.push_back(g.parameters[0]);
+        continue;
+      }
+      rows.push_back(
+          {"  " + (g.count ? search::to_string(*g.count) + " valid" : "too big to count"), listed(g.parameters)});
+    }
+    if (!free.empty()) rows.push_back({"  free", listed(free)});
+    out += "\nGroups that do not depend on each other\n" + table(rows);
   }
   const auto count = space.count();
   out += "\nConfigurations\n";

@@ -112,21 +112,39 @@ json count_of(const loaded_task& t) {
 json summary_of(const loaded_task& t) {
   json out{{"task", t.spec.name}};
   out.update(count_of(t));
+  const auto about = t.space->describe();
   json parameters = json::array();
-  const auto infos = t.space->parameters();
-  for (std::size_t i = 0; i < infos.size(); ++i) {
+  for (std::size_t i = 0; i < about.parameters.size(); ++i) {
+    const auto& p = about.parameters[i];
     json values = json::array();
-    for (std::uint32_t k = 0; k < infos[i].size && k < 1000; ++k) values.push_back(value_json(t.space->value_at(i, k)));
-    parameters.push_back({{"name", infos[i].name},
-                          {"size", infos[i].size},
-                          {"ordinal", infos[i].ordinal},
-                          {"conditional", infos[i].conditional},
+    for (std::uint32_t k = 0; k < p.size && k < 1000; ++k) values.push_back(value_json(t.space->value_at(i, k)));
+    parameters.push_back({{"name", p.name},
+                          {"size", p.size},
+                          {"used", p.used},
+                          {"ordinal", p.ordinal},
+                          {"conditional", p.conditional},
+                          {"group", p.group},
                           {"values", std::move(values)}});
   }
+  const auto number_or_null = [](const std::optional<double>& v) { return v ? number_json(*v) : json(nullptr); };
   json constraints = json::array();
-  for (const auto& c : t.spec.constraints) constraints.push_back(c.expression);
+  for (const auto& c : about.constraints)
+    constraints.push_back({{"expression", c.text},
+                           {"place", c.place},
+                           {"parameters", c.parameters},
+                           {"group", c.group ? json(*c.group) : json(nullptr)},
+                           {"cuts", number_or_null(c.cuts)},
+                           {"cuts_last", number_or_null(c.cuts_last)},
+                           {"estimated", c.estimated}});
+  json groups = json::array();
+  for (const auto& g : about.groups)
+    groups.push_back({{"parameters", g.parameters},
+                      {"valid", g.count ? count_json(*g.count) : json(nullptr)},
+                      {"nodes", g.nodes},
+                      {"edges", g.edges}});
   out["domains"] = std::move(parameters);
   out["constraints"] = std::move(constraints);
+  out["groups"] = std::move(groups);
   out["remarks"] = std::vector<std::string>(t.space->remarks().begin(), t.space->remarks().end());
   out["warnings"] = t.spec.warnings;
   return out;

@@ -1,5 +1,6 @@
 #include "cli/store_access.hpp"
 
+#include "actors/earlier.hpp"
 #include "core/text.hpp"
 
 #include <algorithm>
@@ -20,14 +21,14 @@ bool inside(const search::space& space, const configuration& c) {
   return p && space.contains(*p) && space.to_configuration(*p) == c;
 }
 
-known_result to_known(const storage::record& r, const measurement& m, const storage::task_entry& task) {
+known_result to_known(const storage::record& r, const measurement& m, const arguments& facts) {
   known_result k;
   k.config = r.config;
   k.measured = m;
   k.record = r.key.hex();
   k.at = r.result.at;
-  k.target = task.target_facts;
-  k.device = target{task.target_facts}.device();
+  k.target = facts;
+  k.device = target{facts}.device();
   return k;
 }
 
@@ -50,7 +51,7 @@ result<std::vector<known_result>> best_inside(const storage::store& from, const 
   if (!table) return table.err();
   for (const auto& r : *table)
     if (const auto* m = r.result.measured(); m != nullptr && out.size() < count && inside(space, r.config))
-      out.push_back(to_known(r, *m, task));
+      out.push_back(to_known(r, *m, task.target_facts));
   // A table that is not full has everything that was ever good.
   if (out.size() >= count || table->size() < table_answers) return out;
 
@@ -59,7 +60,7 @@ result<std::vector<known_result>> best_inside(const storage::store& from, const 
     if (const auto* f = r.result.failed()) {
       if (!is_infrastructure(f->kind)) newest.erase(r.key);
     } else if (const auto* m = r.result.measured(); m != nullptr && std::isfinite(m->value) && m->value >= 0) {
-      newest[r.key] = to_known(r, *m, task);
+      newest[r.key] = to_known(r, *m, task.target_facts);
     }
     return true;
   });
@@ -72,6 +73,20 @@ result<std::vector<known_result>> best_inside(const storage::store& from, const 
     return task.direction == goal::minimize ? x < y : x > y;
   });
   if (out.size() > count) out.resize(count);
+  return out;
+}
+
+result<std::vector<known_result>> best_of_earlier(const storage::store& from, const task& of,
+                                                  const search::space& space) {
+  std::vector<known_result> out;
+  auto earlier = actors::earlier_results(from, of, space);
+  if (!earlier) return earlier.err();
+  for (auto& e : *earlier) {
+    const auto* m = e.from.result.measured();
+    if (m == nullptr || !std::isfinite(m->value) || m->value < 0) continue;
+    out.push_back(to_known(e.from, *m, of.where.facts));
+    out.back().config = std::move(e.config);
+  }
   return out;
 }
 

@@ -27,6 +27,11 @@ struct known_result : ranked {
 result<std::vector<known_result>> best_inside(const storage::store& from, const storage::task_entry& task,
                                               const search::space& space, std::size_t count);
 
+/// Those of the results from before parameters were added to the spec (actors/earlier.hpp) that have a value, as what
+/// they mean today; `record` is the key under which each was measured. In no order. Errors: the store's, a source's.
+result<std::vector<known_result>> best_of_earlier(const storage::store& from, const task& of,
+                                                  const search::space& space);
+
 /// Whether `--target TEXT` means these facts: a device's name, or `key=value[,key=value…]` that all hold.
 bool matches_target(const arguments& facts, const std::string& text);
 

@@ -27,7 +27,7 @@ enum class errc : std::uint8_t {
 const char* to_string(errc code) noexcept;
 
 /// An error as a value: its kind, one line for a person that says what to do, and where (`file:line`, empty if
-/// nowhere).
+/// nowhere). Further lines, indented by two, only show again what the first one says (an expression with a caret).
 struct error {
   errc code = errc::internal;
   std::string message;

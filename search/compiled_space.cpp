@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace attune::search {
@@ -237,6 +238,71 @@ std::optional<point> compiled_space::neighbour(std::span<const std::uint32_t> p,
   const auto all = neighbours(p, kind);
   if (all.empty()) return std::nullopt;
   return all[rng.below(all.size())];
+}
+
+std::vector<point> compiled_space::neighbours_within(std::span<const std::uint32_t> p, std::size_t k,
+                                                     std::size_t most) const {
+  std::vector<point> out;
+  if (!in_range(p)) return out;
+  k = std::min(k, places_.size());
+  std::vector<std::unique_ptr<ball>> balls;
+  for (const auto& g : parts_->groups) balls.push_back(g->around(p, k));
+  point q(p.begin(), p.end());
+  const std::function<bool(std::size_t, std::size_t)> from = [&](std::size_t g, std::size_t left) {
+    if (out.size() >= most) return false;
+    if (g < balls.size())
+      return balls[g]->visit(left, q, [&](std::size_t distance) { return from(g + 1, left - distance); });
+    if (left < k) out.push_back(q);
+    return true;
+  };
+  from(0, k);
+  return out;
+}
+
+std::optional<point> compiled_space::neighbour_within(std::span<const std::uint32_t> p, std::size_t k,
+                                                      random_engine& rng) const {
+  if (!in_range(p)) return std::nullopt;
+  k = std::min(k, places_.size());
+  const auto n = parts_->groups.size();
+  std::vector<std::unique_ptr<ball>> balls;
+  for (const auto& g : parts_->groups) balls.push_back(g->around(p, k));
+  // By group and distance left: how many ways the groups from this one on have.
+  std::vector<std::vector<uint128>> ways(n + 1, std::vector<uint128>(k + 1, 1));
+  for (std::size_t g = n; g-- > 0;) {
+    const auto counts = balls[g]->counts();
+    for (std::size_t left = 0; left <= k; ++left) {
+      uint128 total = 0;
+      for (std::size_t d = 0; d < counts.size() && d <= left; ++d) {
+        uint128 some = counts[d];
+        if (multiply_into(some, ways[g + 1][left - d]) || __builtin_add_overflow(total, some, &total))
+          total = ~uint128{0};
+      }
+      ways[g][left] = total;
+    }
+  }
+  // Those at distance 0 (the point itself, where it is valid) come first in the order below.
+  uint128 near = 1;
+  for (const auto& b : balls) near *= b->counts()[0];
+  if (ways[0][k] <= near) return std::nullopt;
+  auto i = near + rng.below128(ways[0][k] - near);
+  point out(p.begin(), p.end());
+  std::size_t left = k;
+  for (std::size_t g = 0; g < n; ++g) {
+    const auto counts = balls[g]->counts();
+    for (std::size_t d = 0; d < counts.size() && d <= left; ++d) {
+      const auto rest = ways[g + 1][left - d];
+      uint128 some = counts[d];
+      if (!multiply_into(some, rest) && i >= some) {
+        i -= some;
+        continue;
+      }
+      balls[g]->draw(d, rng, out);
+      i /= counts[d];
+      left -= d;
+      break;
+    }
+  }
+  return out;
 }
 
 point compiled_space::repair(std::span<const std::uint32_t> p, random_engine& rng) const {

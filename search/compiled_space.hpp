@@ -46,6 +46,10 @@ public:
   std::vector<point> neighbours(std::span<const std::uint32_t> p, neighbourhood kind) const override;
   std::optional<point> neighbour(std::span<const std::uint32_t> p, neighbourhood kind,
                                  random_engine& rng) const override;
+  std::vector<point> neighbours_within(std::span<const std::uint32_t> p, std::size_t k,
+                                       std::size_t most) const override;
+  std::optional<point> neighbour_within(std::span<const std::uint32_t> p, std::size_t k,
+                                        random_engine& rng) const override;
   point repair(std::span<const std::uint32_t> p, random_engine& rng) const override;
   void for_each(const std::function<bool(std::span<const std::uint32_t>)>& visit) const override;
   double distance(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) const override;

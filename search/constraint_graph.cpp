@@ -164,13 +164,13 @@ status constraint_graph::require(const expression& e, std::uint32_t source) {
 void constraint_graph::require(const callable_constraint& c, std::vector<std::uint32_t> over, std::uint32_t source) {
   black_box box;
   box.callable = &c;
-  box.parameters = over;
+  box.parameters = std::move(over);
   graph_node n;
   n.what = kind::opaque;
   n.index = static_cast<std::uint32_t>(boxes_.size());
   n.range = bounds::of_types(bounds::boolean, true);
   n.range.absent = true;
-  for (const auto p : over) {
+  for (const auto p : box.parameters) {
     graph_node leaf;
     leaf.what = kind::parameter;
     leaf.index = p;

@@ -302,9 +302,10 @@ std::optional<std::uint32_t> domain::find(const value& v) const {
   case form::reals: {
     if (!v.is_number()) return std::nullopt;
     const double guess = std::round((v.to_double() - to_double(first_, digits_)) / to_double(step_, digits_));
-    for (double i = guess - 1; i <= guess + 1; ++i)
-      if (i >= 0 && i < size_ && at(static_cast<std::uint32_t>(i)).as_real() == v.to_double())
-        return static_cast<std::uint32_t>(i);
+    if (!(guess >= -1 && guess <= size_)) return std::nullopt;
+    const auto near = static_cast<std::int64_t>(guess);
+    for (auto i = std::max<std::int64_t>(near - 1, 0); i <= near + 1 && i < size_; ++i)
+      if (at(static_cast<std::uint32_t>(i)).as_real() == v.to_double()) return static_cast<std::uint32_t>(i);
     return std::nullopt;
   }
   case form::powers: {

@@ -47,8 +47,8 @@ public:
     std::vector<clause> clauses;
   };
 
-  /// Reads `text`. An error has the message with the expression and a caret under the place (several lines); the place
-  /// in a file is the caller's to add.
+  /// Reads `text`. An error's message is that of with_caret() (search/syntax.hpp); the place in a file is the caller's
+  /// to add.
   static result<expression> read(std::string_view text, const scope& names, pool& literals);
 
   const std::string& text() const noexcept { return text_; }
@@ -63,7 +63,7 @@ public:
   /// The same for one node that stands in no comprehension.
   cell evaluate(std::uint32_t node, std::span<const cell> parameters, pool& p) const;
 
-  /// `message` with this expression and a caret under the node.
+  /// `message` with this expression and a caret under the node (with_caret()).
   std::string at(std::uint32_t node, std::string message) const;
 
 private:

@@ -4,12 +4,30 @@
 #include "search/diagram.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace attune::search {
+
+/// The valid assignments of one group around a point, by their distance from it (space::neighbours_within). Owned by
+/// the asker; the group and the point must outlive it.
+class ball {
+public:
+  virtual ~ball() = default;
+  /// How many there are at each distance from 0 on (of a searched group: how many were found).
+  std::span<const uint128> counts() const noexcept { return counts_; }
+  /// Draws one at this distance into the group's places of `out`. @pre counts()[distance] > 0
+  virtual void draw(std::size_t distance, random_engine& rng, std::span<std::uint32_t> out) = 0;
+  /// Puts each at most this far away into `out` and calls `visit` with its distance, until it returns false; false
+  /// then.
+  virtual bool visit(std::size_t most, std::span<std::uint32_t> out, const std::function<bool(std::size_t)>& visit) = 0;
+
+protected:
+  std::vector<uint128> counts_;
+};
 
 /// One group. All functions read and write only the group's own places in a whole point. Immutable; safe to share.
 class group {
@@ -33,6 +51,8 @@ public:
                         std::span<const std::uint32_t> preferred) const = 0;
   /// Changes few parameters so that the group is valid; `p` may hold anything.
   virtual void repair(std::span<std::uint32_t> p, random_engine& rng) const = 0;
+  /// What is valid within the distance `k` of `p`, which may hold anything.
+  virtual std::unique_ptr<ball> around(std::span<const std::uint32_t> p, std::size_t k) const = 0;
 
 private:
   std::vector<std::uint32_t> order_;
@@ -52,6 +72,7 @@ public:
   void repair(std::span<std::uint32_t> p, random_engine& rng) const override {
     if (p[parameter_] >= size_) sample(rng, p);
   }
+  std::unique_ptr<ball> around(std::span<const std::uint32_t> p, std::size_t k) const override;
 
 private:
   std::uint32_t parameter_, size_;
@@ -69,6 +90,7 @@ public:
   bool complete(std::span<std::uint32_t> p, std::span<const std::uint8_t> loose,
                 std::span<const std::uint32_t> preferred) const override;
   void repair(std::span<std::uint32_t> p, random_engine& rng) const override;
+  std::unique_ptr<ball> around(std::span<const std::uint32_t> p, std::size_t k) const override;
 
 private:
   std::unique_ptr<const diagram> diagram_;
@@ -90,10 +112,12 @@ public:
   bool complete(std::span<std::uint32_t> p, std::span<const std::uint8_t> loose,
                 std::span<const std::uint32_t> preferred) const override;
   void repair(std::span<std::uint32_t> p, random_engine& rng) const override;
+  std::unique_ptr<ball> around(std::span<const std::uint32_t> p, std::size_t k) const override;
   const program& constraints() const noexcept { return *program_; }
 
 private:
   class finder;
+  class found_ball;
   std::unique_ptr<const program> program_;
   std::vector<std::uint32_t> witness_; ///< a whole point; only the group's places matter
 };

@@ -181,6 +181,7 @@ private:
     n.what = kind::apply;
     n.op = op;
     std::vector<bounds> ranges;
+    ranges.reserve(kids.size());
     for (const auto k : kids) ranges.push_back(nodes_[k].range);
     n.range = search::operate(op, ranges);
     n.kids = std::move(kids);

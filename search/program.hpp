@@ -26,7 +26,7 @@ public:
 
   /// One evaluation under way: values of subexpressions and what depends on them. One owner.
   struct frame {
-    frame(const program& p);
+    explicit frame(const program& p);
     std::vector<cell> values;
     std::vector<bounds> ranges;
     pool scratch;

@@ -20,8 +20,15 @@ public:
   bool find(const choices& offer, std::vector<std::uint32_t>& out) {
     out.resize(program_.layers());
     if (program_.broken()) return false;
-    return from(0, program_.all_open(), offer, out);
+    return from(0, program_.all_open(), offer, out, [] { return true; });
   }
+  /// Calls `visit` at each valid assignment until it returns false.
+  void each(const choices& offer, const std::function<bool()>& visit) {
+    std::vector<std::uint32_t> labels(program_.layers());
+    if (!program_.broken()) from(0, program_.all_open(), offer, labels, [&] { return !visit(); });
+  }
+  /// The effort that is left.
+  std::uint64_t left() const noexcept { return effort_; }
 
   /// Whether these labels, by layer, are valid.
   bool holds(std::span<const std::uint32_t> labels) {
@@ -41,8 +48,10 @@ public:
   }
 
 private:
-  bool from(std::size_t layer, const open_parts& open, const choices& offer, std::vector<std::uint32_t>& out) {
-    if (layer == program_.layers()) return true;
+  /// True once `ends` says so of a valid assignment.
+  bool from(std::size_t layer, const open_parts& open, const choices& offer, std::vector<std::uint32_t>& out,
+            const std::function<bool()>& ends) {
+    if (layer == program_.layers()) return ends();
     const auto& v = program_.variable_at(layer);
     return offer(layer, [&](std::uint64_t c) {
       if (effort_ == 0) return false;
@@ -50,7 +59,7 @@ private:
       auto after = open;
       if (!program_.assign(frame_, layer, c, after) || !program_.look_ahead(frame_, layer, after, true)) return false;
       out[layer] = c < v.values->size() ? static_cast<std::uint32_t>(c) : inactive;
-      return from(layer + 1, after, offer, out);
+      return from(layer + 1, after, offer, out, ends);
     });
   }
 
@@ -111,6 +120,70 @@ bool searched_group::find_witness(std::size_t parameters, bool& proven) {
   witness_.assign(parameters, inactive);
   for (std::size_t l = 0; l < found.size(); ++l) witness_[order()[l]] = found[l];
   return true;
+}
+
+/// Holds what was found within a bounded effort, by distance.
+class searched_group::found_ball final : public ball {
+public:
+  static constexpr std::size_t held_max = 50'000;
+  static constexpr std::uint64_t effort_max = 1'000'000;
+
+  found_ball(const searched_group& of, std::span<const std::uint32_t> p, std::size_t k) : of_(of) {
+    for (const auto parameter : of.order()) kept_.push_back(p[parameter]);
+    found_.resize(std::min(k, kept_.size()) + 1);
+    // The nearest first, each distance with the effort that the nearer ones left.
+    std::uint64_t effort = effort_max;
+    for (std::size_t d = 0; d < found_.size() && effort > 0; ++d) {
+      finder f(*of.program_, effort);
+      std::vector<std::size_t> so_far(kept_.size() + 1);
+      std::vector<std::uint32_t> labels;
+      const auto offer = [&](std::size_t layer, const std::function<bool(std::uint64_t)>& next) {
+        const auto& v = of.program_->variable_at(layer);
+        for (std::uint64_t c = 0; c < v.choices() && !f.exhausted(); ++c) {
+          const auto label = c < v.values->size() ? static_cast<std::uint32_t>(c) : inactive;
+          const bool differs = label != kept_[layer] && label != inactive && kept_[layer] != inactive;
+          so_far[layer + 1] = so_far[layer] + (differs ? 1 : 0);
+          if (so_far[layer + 1] > d) continue;
+          labels.resize(layer + 1);
+          labels[layer] = label;
+          if (next(c)) return true;
+        }
+        return false;
+      };
+      f.each(offer, [&] {
+        if (so_far.back() == d) found_[d].push_back(labels);
+        return ++held_ < held_max;
+      });
+      effort = held_ < held_max ? f.left() : 0;
+    }
+    for (const auto& f : found_) counts_.push_back(f.size());
+  }
+
+  void draw(std::size_t distance, random_engine& rng, std::span<std::uint32_t> out) override {
+    put(found_[distance][rng.below(found_[distance].size())], out);
+  }
+  bool visit(std::size_t most, std::span<std::uint32_t> out, const std::function<bool(std::size_t)>& visitor) override {
+    for (std::size_t d = 0; d < found_.size() && d <= most; ++d)
+      for (const auto& labels : found_[d]) {
+        put(labels, out);
+        if (!visitor(d)) return false;
+      }
+    return true;
+  }
+
+private:
+  void put(const std::vector<std::uint32_t>& labels, std::span<std::uint32_t> out) const {
+    for (std::size_t l = 0; l < labels.size(); ++l) out[of_.order()[l]] = labels[l];
+  }
+
+  const searched_group& of_;
+  std::vector<std::uint32_t> kept_;
+  std::vector<std::vector<std::vector<std::uint32_t>>> found_; ///< labels by layer, by distance
+  std::size_t held_ = 0;
+};
+
+std::unique_ptr<ball> searched_group::around(std::span<const std::uint32_t> p, std::size_t k) const {
+  return std::make_unique<found_ball>(*this, p, k);
 }
 
 bool searched_group::contains(std::span<const std::uint32_t> p) const {

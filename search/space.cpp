@@ -44,6 +44,41 @@ std::optional<std::uint32_t> space::index_of_value(std::size_t parameter, const 
   return std::nullopt;
 }
 
+std::size_t space::changes(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) noexcept {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) n += a[i] != b[i] && a[i] != inactive && b[i] != inactive ? 1 : 0;
+  return n;
+}
+
+std::vector<point> space::neighbours_within(std::span<const std::uint32_t> p, std::size_t k, std::size_t most) const {
+  std::vector<point> out;
+  for_each([&](auto q) {
+    if (out.size() >= most) return false;
+    if (const auto n = changes(p, q); n > 0 && n <= k) out.emplace_back(q.begin(), q.end());
+    return true;
+  });
+  return out;
+}
+
+std::optional<point> space::neighbour_within(std::span<const std::uint32_t> p, std::size_t k,
+                                             random_engine& rng) const {
+  const auto in = [&](auto q) {
+    const auto n = changes(p, q);
+    return n > 0 && n <= k;
+  };
+  std::uint64_t all = 0;
+  for_each([&](auto q) { return all += in(q) ? 1 : 0, true; });
+  if (all == 0) return std::nullopt;
+  auto left = rng.below(all);
+  point out;
+  for_each([&](auto q) {
+    if (!in(q)) return true;
+    if (left == 0) out.assign(q.begin(), q.end());
+    return left-- > 0;
+  });
+  return out;
+}
+
 configuration space::to_configuration(std::span<const std::uint32_t> p) const {
   std::vector<value> values;
   values.reserve(p.size());

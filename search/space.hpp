@@ -108,6 +108,15 @@ public:
   virtual std::optional<point> neighbour(std::span<const std::uint32_t> p, neighbourhood kind,
                                          random_engine& rng) const = 0;
 
+  /// The valid configurations at a distance of 1 to `k` from `p` (which may be invalid), at most `most` of them, in a
+  /// fixed order. The distance counts the parameters that differ (Hamming), but for conditional ones that are there in
+  /// one of the two only: they follow their conditions. With `k` the number of parameters: all valid ones but `p`.
+  virtual std::vector<point> neighbours_within(std::span<const std::uint32_t> p, std::size_t k, std::size_t most) const;
+  /// One of them, each drawn with the same probability (not exactly so where count() is none); none where there is
+  /// none.
+  virtual std::optional<point> neighbour_within(std::span<const std::uint32_t> p, std::size_t k,
+                                                random_engine& rng) const;
+
   /// A valid configuration that keeps as much of `p` (which may be invalid) as a random repair finds.
   virtual point repair(std::span<const std::uint32_t> p, random_engine& rng) const = 0;
 
@@ -144,6 +153,9 @@ public:
   virtual point standard() const = 0;
 
 protected:
+  /// The distance of neighbours_within(). @pre the same length
+  static std::size_t changes(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) noexcept;
+
   parameter_names names_; ///< set by the implementation
 };
 using space_ptr = std::shared_ptr<const space>;

@@ -117,7 +117,7 @@ private:
       if (!acyclic(i, state, way)) {
         std::string ring;
         const auto from = std::ranges::find(way, way.back());
-        for (auto at = from; at != way.end(); ++at) ring += (ring.empty() ? "`" : " → `") + names_[*at] + "`";
+        for (auto at = from; at != way.end(); ++at) ring.append(ring.empty() ? "`" : " → `").append(names_[*at]) += '`';
         return wrong("the conditions of parameters form a ring: " + ring, s_->declared[way.back()].place);
       }
     return {};
@@ -369,6 +369,31 @@ private:
     }
   }
 
+  /// Whether one of the first few combinations of its parameters breaks the constraint.
+  bool soon_broken(std::uint32_t source) const {
+    const auto* rule = rules_[source];
+    if (!rule) return false;
+    const auto reads = rule->parameters_of(rule->root());
+    const auto variables = s_->graph->variables();
+    if (std::ranges::any_of(reads, [&](auto p) { return variables[p].cells.empty(); })) return false;
+    std::vector<cell> values(variables.size());
+    std::vector<std::size_t> at(reads.size());
+    for (const auto p : reads) values[p] = variables[p].cells[0];
+    pool scratch(&s_->literals);
+    for (int tries = 0; tries < 32; ++tries) {
+      if (const auto c = rule->evaluate(values, scratch); c.present() && !truth(c, scratch)) return true;
+      std::size_t i = 0;
+      for (; i < reads.size(); ++i) {
+        const auto& cells = variables[reads[i]].cells;
+        at[i] = at[i] + 1 < cells.size() ? at[i] + 1 : 0;
+        values[reads[i]] = cells[at[i]];
+        if (at[i] != 0) break;
+      }
+      if (i == reads.size()) return false;
+    }
+    return false;
+  }
+
   void remark() {
     for (const auto c : overflowed_)
       s_->remarks.push_back(name_of(c) + ": a number beyond 64 bits comes up, which makes a configuration invalid");
@@ -380,7 +405,7 @@ private:
     for (std::uint32_t k = 0; k < s_->graph->parts().size(); ++k) by_source[s_->graph->parts()[k].source].push_back(k);
     const build_limits small{20'000, 200'000, 50'000'000};
     for (const auto& [source, parts] : by_source) {
-      if (source >= s_->constraints.size()) continue;
+      if (source >= s_->constraints.size() || soon_broken(source)) continue;
       const auto cut = cut_by(*s_->graph, parts, small);
       if (cut && *cut == 0) s_->remarks.push_back(name_of(source) + " forbids nothing");
     }
@@ -405,29 +430,59 @@ std::vector<std::uint32_t> narrow_order(const constraint_graph& graph, std::span
                                         std::span<const std::uint32_t> members) {
   const auto n = members.size();
   std::vector<std::vector<std::uint32_t>> scopes; // as positions in `members`
-  std::size_t total = 0;
+  std::vector<std::vector<std::uint32_t>> scopes_of(n);
+  std::size_t pairs = 0;
   for (const auto k : parts) {
     auto& scope = scopes.emplace_back();
-    for (const auto p : graph.parts()[k].scope)
+    for (const auto p : graph.parts()[k].scope) {
       scope.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(members, p) - members.begin()));
-    total += scope.size();
+      scopes_of[scope.back()].push_back(static_cast<std::uint32_t>(scopes.size() - 1));
+    }
+    pairs += scope.size() * scope.size();
   }
-  if (n * n * (total + 1) > narrow_effort) return {members.begin(), members.end()};
+  if (n * (n + pairs) > narrow_effort) return {members.begin(), members.end()};
   std::vector<std::uint32_t> order;
-  std::vector<std::uint8_t> placed(n), matters(n);
+  std::vector<std::uint8_t> placed(n);
+  std::vector<std::size_t> in(scopes.size());             // how many of a scope are placed
+  std::vector<std::size_t> open_scopes(n), closed_for(n); // of a placed one; those that a candidate would close
+  std::size_t matter = 0, open = 0;                       // placed ones with an open scope; scopes begun and not done
   // With `next` placed too: how many placed ones share a part with one that is not, and how many parts are open.
   const auto width = [&](std::uint32_t next) {
-    placed[next] = 1;
-    std::ranges::fill(matters, std::uint8_t{0});
-    std::size_t opened = 0;
-    for (const auto& scope : scopes) {
-      const auto in = static_cast<std::size_t>(std::ranges::count_if(scope, [&](auto p) { return placed[p] != 0; }));
-      if (in == 0 || in == scope.size()) continue;
-      ++opened;
-      for (const auto p : scope) matters[p] |= placed[p];
+    auto mattering = static_cast<std::ptrdiff_t>(matter);
+    auto opened = open;
+    bool mine = false;
+    const auto closing = [&](std::uint32_t s) { return in[s] + 1 == scopes[s].size(); };
+    for (const auto s : scopes_of[next]) {
+      if (!closing(s)) {
+        mine = true;
+        opened += in[s] == 0 ? 1 : 0;
+      } else if (in[s] > 0) {
+        --opened;
+        for (const auto p : scopes[s])
+          if (placed[p] && ++closed_for[p] == open_scopes[p]) --mattering;
+      }
     }
-    placed[next] = 0;
-    return std::pair(std::ranges::count(matters, std::uint8_t{1}), opened);
+    for (const auto s : scopes_of[next])
+      if (closing(s))
+        for (const auto p : scopes[s]) closed_for[p] = 0;
+    return std::pair(mattering + (mine ? 1 : 0), opened);
+  };
+  const auto place = [&](std::uint32_t next) {
+    for (const auto s : scopes_of[next]) {
+      const auto size = scopes[s].size();
+      if (in[s] > 0 && in[s] + 1 == size) {
+        --open;
+        for (const auto p : scopes[s])
+          if (placed[p] && --open_scopes[p] == 0) --matter;
+      } else if (in[s] + 1 < size) {
+        open += in[s] == 0 ? 1 : 0;
+        ++open_scopes[next];
+      }
+      ++in[s];
+    }
+    matter += open_scopes[next] > 0 ? 1 : 0;
+    placed[next] = 1;
+    order.push_back(members[next]);
   };
   while (order.size() < n) {
     std::uint32_t best = 0;
@@ -439,8 +494,7 @@ std::vector<std::uint32_t> narrow_order(const constraint_graph& graph, std::span
       best = i;
       best_width = w;
     }
-    placed[best] = 1;
-    order.push_back(members[best]);
+    place(best);
   }
   return order;
 }

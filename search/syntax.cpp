@@ -759,16 +759,24 @@ bool parse(std::string_view text, pool& literals, syntax_tree& out, syntax_error
 
 std::string with_caret(std::string_view text, const syntax_error& wrong) {
   constexpr std::size_t window = 100;
+  if (text.empty()) return wrong.message;
   std::string line(text);
   // One line, one column a byte of ASCII, whatever stands in the text.
   for (auto& c : line)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   std::size_t begin = std::min<std::size_t>(wrong.begin, line.size());
   std::size_t end = std::clamp<std::size_t>(wrong.end, begin, line.size());
-  std::string front;
   const auto continues = [&](std::size_t i) {
     return i < line.size() && (static_cast<unsigned char>(line[i]) & 0xc0u) == 0x80u;
   };
+  const auto columns = [&](std::size_t from, std::size_t to) {
+    std::size_t n = 0;
+    for (auto i = from; i < to; ++i)
+      if (!continues(i)) ++n;
+    return n;
+  };
+  const auto column = columns(0, begin) + 1;
+  std::string front;
   if (line.size() > window) {
     std::size_t from = begin > window / 2 ? begin - window / 2 : 0;
     while (from > 0 && continues(from)) --from;
@@ -779,15 +787,11 @@ std::string with_caret(std::string_view text, const syntax_error& wrong) {
     begin -= from;
     end = std::min(end - from, to - from);
   }
-  const auto columns = [&](std::size_t from, std::size_t to) {
-    std::size_t n = 0;
-    for (auto i = from; i < to; ++i)
-      if (!continues(i)) ++n;
-    return n;
-  };
   const auto indent = columns(0, begin) + (front.empty() ? 0 : 1);
   const auto width = std::max<std::size_t>(1, columns(begin, end));
-  return wrong.message + "\n  " + front + line + "\n  " + std::string(indent, ' ') + std::string(width, '^');
+  line = front + line;
+  return "`" + line + "`, column " + std::to_string(column) + ": " + wrong.message + "\n  " + line + "\n  " +
+         std::string(indent, ' ') + std::string(width, '^');
 }
 
 } // namespace attune::search

@@ -57,8 +57,9 @@ struct syntax_tree {
 /// Reads one expression. On an error returns it in `wrong` and false.
 bool parse(std::string_view text, pool& literals, syntax_tree& out, syntax_error& wrong);
 
-/// The message with the expression under it and a caret under the place, cut to a window where the text is long:
-///   unknown name `n`
+/// The message in a first line that says all by itself, and below it, indented by two, the expression with a caret
+/// under the place; cut to a window where the text is long, the message alone where it is empty:
+///   `n % vec == 0`, column 1: unknown name `n`
 ///     n % vec == 0
 ///     ^
 std::string with_caret(std::string_view text, const syntax_error& wrong);

@@ -106,6 +106,7 @@ bool is_json_name(std::string_view file) {
 
 result<std::vector<task_spec>> read_spec_text(std::string_view text, const std::string& file,
                                               const std::string& directory) {
+  if (auto fit = check_text(text, file); !fit) return fit.err();
   const bool json = is_json_name(file);
   const auto tree = json ? read_json_tree(text, file) : read_yaml_tree(text, file);
   if (!tree) return tree.err();

@@ -135,16 +135,32 @@ struct file_closer {
   void operator()(std::FILE* f) const noexcept { std::fclose(f); }
 };
 
+std::string too_large() {
+  return "is larger than " + std::to_string(spec_limits::bytes >> 20) + " MB; no spec file is";
+}
+
 } // namespace
+
+status check_text(std::string_view text, const std::string& file) {
+  const auto refuse = [&](std::string why) { return error{errc::invalid_spec, std::move(why), file}; };
+  if (text.empty()) return refuse("is empty");
+  if (text.size() > spec_limits::bytes) return refuse(too_large());
+  if (const auto at = first_bad_byte(text); at != std::string_view::npos) {
+    std::array<char, 80> why{};
+    std::snprintf(why.data(), why.size(), "is not a UTF-8 text file (byte 0x%02x at offset %zu)",
+                  static_cast<unsigned>(static_cast<unsigned char>(text[at])), at);
+    return refuse(why.data());
+  }
+  return {};
+}
 
 result<std::string> read_text_file(const std::string& path) {
   const auto refuse = [&](std::string why) { return error{errc::invalid_spec, std::move(why), path}; };
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return refuse(std::string("cannot be read: ") + std::strerror(errno));
   if (S_ISDIR(about.st_mode)) return refuse("is a folder, not a spec file");
-  const std::string too_large = "is larger than " + std::to_string(spec_limits::bytes >> 20) + " MB; no spec file is";
   if (S_ISREG(about.st_mode) && static_cast<std::uint64_t>(about.st_size) > spec_limits::bytes)
-    return refuse(too_large);
+    return refuse(too_large());
   const std::unique_ptr<std::FILE, file_closer> in(std::fopen(path.c_str(), "rbe"));
   if (!in) return refuse(std::string("cannot be read: ") + std::strerror(errno));
   std::string text;
@@ -152,17 +168,10 @@ result<std::string> read_text_file(const std::string& path) {
   for (;;) {
     const auto got = std::fread(block.data(), 1, block.size(), in.get());
     text.append(block.data(), got);
-    if (text.size() > spec_limits::bytes) return refuse(too_large);
+    if (text.size() > spec_limits::bytes) return refuse(too_large());
     if (got < block.size()) break;
   }
   if (std::ferror(in.get()) != 0) return refuse(std::string("cannot be read: ") + std::strerror(errno));
-  if (text.empty()) return refuse("is empty");
-  if (const auto at = first_bad_byte(text); at != std::string_view::npos) {
-    std::array<char, 80> why{};
-    std::snprintf(why.data(), why.size(), "is not a UTF-8 text file (byte 0x%02x at offset %zu)",
-                  static_cast<unsigned>(static_cast<unsigned char>(text[at])), at);
-    return refuse(why.data());
-  }
   return text;
 }
 

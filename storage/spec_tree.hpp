@@ -85,9 +85,13 @@ private:
   spec_node_ptr root_;
 };
 
-/// The whole text of a spec file. Errors (invalid_spec): it cannot be read, is a folder, empty, larger than
-/// spec_limits::bytes, or not UTF-8 text.
+/// The whole contents of a spec file. Errors (invalid_spec): it cannot be read, is a folder, or larger than
+/// spec_limits::bytes.
 result<std::string> read_text_file(const std::string& path);
+
+/// What no spec file is, wherever its bytes come from. Errors (invalid_spec): empty, larger than spec_limits::bytes,
+/// not UTF-8 text.
+status check_text(std::string_view text, const std::string& file);
 
 /// Reads one YAML document (yaml-cpp's parser, its events only). Errors (invalid_spec, with `file:line:column`): not
 /// YAML, empty, several documents, doubled keys, keys that are no plain text, foreign tags, the limits.

@@ -173,6 +173,9 @@ public:
   /// Every task, in the order of its first record.
   status tasks(const std::function<void(const task_entry&, const task_counts&)>& visit) const;
 
+  /// The parameter names of the configurations that it holds, each list once.
+  std::vector<parameter_names> name_lists() const;
+
   /// The best `count` (at most 16) configurations of a task, best first: by each one's newest record that the candidate
   /// is answerable for. Failed, not finite and negative ones are never among them. Exact.
   result<std::vector<record>> best(const digest& task, std::size_t count = 1) const;

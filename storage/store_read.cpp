@@ -32,6 +32,14 @@ result<best_table> table_of(goal direction, const v1::BestList& message) {
                     message.has_floor() ? std::optional<double>(message.floor()) : std::nullopt);
 }
 
+std::vector<parameter_names> store::name_lists() const {
+  const std::shared_lock guard(impl_->state_lock);
+  std::vector<parameter_names> out;
+  for (const auto& n : impl_->names)
+    if (n.names && !n.names->empty()) out.push_back(n.names);
+  return out;
+}
+
 task_info* store::impl::known(const digest& task) {
   const std::shared_lock guard(state_lock);
   const auto at = task_numbers.find(task);

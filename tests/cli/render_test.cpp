@@ -103,4 +103,26 @@ BOOST_AUTO_TEST_CASE(matches_targets_by_device_or_facts) {
   BOOST_TEST(matches_target({}, "local"));
 }
 
+BOOST_AUTO_TEST_CASE(shows_what_each_constraint_cuts_and_what_stands_apart) {
+  task_spec spec;
+  spec.name = "t";
+  for (const auto* name : {"a", "b", "c", "d", "e"}) {
+    parameter p;
+    p.name = name;
+    p.domain = integer_range{1, 4, 1, false};
+    spec.parameters.push_back(std::move(p));
+  }
+  for (const auto* text : {"a + b >= 7", "d != e", "a * b > 0"}) spec.constraints.push_back({text, {}, {}});
+  const auto space = search::space::compile(spec.parameters, spec.constraints);
+  BOOST_REQUIRE(space.ok());
+  const auto told = render_space(spec, **space);
+  for (const auto* line : {"\n  a  4 values, 2 used  1 2 3 4\n", "\n  c  4 values          1 2 3 4\n",
+                           "\n  a + b >= 7  cuts 81 %     81 % of what the others leave\n",
+                           "\n  d != e      cuts 25 %     25 % of what the others leave\n",
+                           "\n  a * b > 0   cuts nothing  nothing of what the others leave\n", "\n  3 valid   a, b\n",
+                           "\n  12 valid  d, e\n", "\n  free      c\n", "\n  valid  144 (14.06 %)\n",
+                           "\n  constraint 3 (`a * b > 0`) forbids nothing\n"})
+    BOOST_TEST(told.find(line) != std::string::npos, "wanted: " << line << "\nin: " << told);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

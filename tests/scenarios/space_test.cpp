@@ -55,6 +55,47 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_in_a_constraint_is_refused_before_anything_
   BOOST_TEST(s.read("ran").empty());
 }
 
+// A04
+BOOST_AUTO_TEST_CASE(a_space_of_a_trillion_points_is_tuned_without_being_enumerated) {
+  const scenario s;
+  std::string parameters, named;
+  for (int i = 0; i < 12; ++i) {
+    parameters += "  p" + std::to_string(i) + ": {range: [0, 9]}\n";
+    named += " {p" + std::to_string(i) + "}";
+  }
+  const auto spec = s.write("a.yaml", space(parameters, {"p0 % 2 == 0"}, "echo" + named + " >>runs.log; echo 1"));
+  const auto counted = s.attune({"space", spec, "--count", "--json"});
+  BOOST_TEST(counted.document()["cartesian"] == 1'000'000'000'000);
+  BOOST_TEST(counted.document()["valid"] == 500'000'000'000);
+  const auto ran = s.tune(spec, {"--strategy", "random", "--trials", "20"});
+  BOOST_REQUIRE_MESSAGE(ran.exit == 0, ran.told());
+  const auto runs = s.lines("runs.log");
+  BOOST_TEST(std::set<std::string>(runs.begin(), runs.end()).size() == 20u);
+  BOOST_TEST(runs.size() == 20u);
+  for (const auto& r : runs) BOOST_TEST((r[0] - '0') % 2 == 0, r);
+}
+
+// SA09
+BOOST_AUTO_TEST_CASE(an_empty_flag_adds_no_argument_and_flags_are_compared_as_texts) {
+  const scenario s;
+  s.write("show", "#!/bin/sh\nfor i; do printf '<%s>' \"$i\"; done >>argv; echo >>argv; echo 1\n", true);
+  const auto spec = s.write("a.yaml", R"(task: t
+parameters:
+  flags: ["", "-O3", '-O2 -march=native -DNAME="a b"']
+  extra: [no, "yes"]
+constraints:
+  - flags != "-O3" or extra == "yes"
+run: {command: [./show, "{flags*}", k.c]}
+search: {strategy: grid}
+)");
+  const auto ran = s.tune(spec);
+  BOOST_REQUIRE_MESSAGE(ran.exit == 0, ran.told());
+  const auto seen = s.lines("argv");
+  BOOST_TEST(seen.size() == 5u);
+  const std::set<std::string> right{"<k.c>", "<-O3><k.c>", "<-O2><-march=native><-DNAME=a b><k.c>"};
+  BOOST_TEST(std::set<std::string>(seen.begin(), seen.end()) == right);
+}
+
 // A05
 BOOST_AUTO_TEST_CASE(a_key_given_twice_is_refused_naming_both_lines) {
   const scenario s;
@@ -116,6 +157,37 @@ BOOST_AUTO_TEST_CASE(a_configuration_is_found_by_its_number_and_back) {
   const auto drawn = s.attune({"space", spec, "--sample", "20", "--seed", "7", "--json"});
   BOOST_TEST(drawn.document()["configurations"].size() == 20u);
   BOOST_TEST(drawn.out == s.attune({"space", spec, "--sample", "20", "--seed", "7", "--json"}).out);
+}
+
+BOOST_AUTO_TEST_CASE(a_summary_says_what_each_constraint_cuts) {
+  const scenario s;
+  const auto spec =
+      s.write("a.yaml", space("  a: {range: [1, 4]}\n  b: {range: [1, 4]}\n  c: [x, y]\n", {"a + b >= 7"}));
+  const auto told = s.attune({"space", spec, "--json"}).document();
+  BOOST_TEST(told["valid"] == 6);
+  BOOST_TEST(told["domains"][0]["used"] == 2);
+  BOOST_REQUIRE(told["constraints"].size() == 1u);
+  BOOST_TEST(told["constraints"][0]["expression"] == "a + b >= 7");
+  BOOST_TEST(told["constraints"][0]["cuts"] == 13.0 / 16);
+  BOOST_TEST(told["constraints"][0]["parameters"] == json::parse(R"(["a", "b"])"));
+  BOOST_TEST(told["groups"].size() == 2u);
+  BOOST_TEST(told["groups"][0]["valid"] == 3);
+  const auto people = s.attune({"space", spec});
+  BOOST_TEST(people.exit == 0);
+  BOOST_TEST(people.out.find("a + b >= 7  cuts 81 %") != std::string::npos, people.told());
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_expression_is_told_in_one_line_and_shown_below_it) {
+  const scenario s;
+  const auto spec = s.write("a.yaml", space("  vec: [1, 2, 4]\n", {"vec > 1", "n % vec == 0"}));
+  const auto ran = s.attune({"space", spec, "--count"});
+  BOOST_TEST(ran.exit == 2);
+  BOOST_TEST(ran.out.empty());
+  BOOST_TEST(ran.err == "attune: " + spec +
+                            ":6: constraint 2: `n % vec == 0`, column 1: unknown name `n`; known are vec\n"
+                            "  n % vec == 0\n  ^\n");
+  const auto in_json = s.attune({"space", spec, "--count", "--json"}).document();
+  BOOST_TEST(in_json["error"]["message"] == "constraint 2: `n % vec == 0`, column 1: unknown name `n`; known are vec");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

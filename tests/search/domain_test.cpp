@@ -107,6 +107,19 @@ BOOST_AUTO_TEST_CASE(numbers_are_found_by_value) {
   BOOST_TEST(!r.find(value("15")).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(numbers_far_away_are_looked_for_in_no_time) {
+  const auto steps = *made(real_range{0.8, 1.0, 0.1});
+  const auto grid = *made(real_grid{0.5, 8.0, 5, true});
+  const auto whole = *made(integer_range{10, 20, 5, false});
+  const auto powers = *made(power_range{1, 64});
+  for (const double far :
+       {1e300, -1e300, 1e17, -1e17, 9007199254740993.0, 0.7, 1.1, 1.6, std::numeric_limits<double>::infinity(),
+        -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    for (const auto* d : {&steps, &grid, &whole, &powers}) BOOST_TEST(!d->find(value(far)).has_value(), far);
+  BOOST_TEST(steps.find(value(0.8)).value() == 0u);
+  BOOST_TEST(steps.find(value(1.0)).value() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(knows_order_and_growth) {
   const auto shuffled = *made(value_list{{value(2), value(1), value(0)}});
   BOOST_TEST(shuffled.ordinal());

@@ -164,11 +164,13 @@ BOOST_AUTO_TEST_CASE(faults_are_values) {
 
 BOOST_AUTO_TEST_CASE(errors_stand_under_the_place) {
   const std::vector<std::string> names{"vec", "tile_m"};
-  BOOST_TEST(refused("n % vec == 0", names) == "unknown name `n`; known are vec, tile_m\n  n % vec == 0\n  ^");
-  BOOST_TEST(refused("tile_n > 1", names) == "unknown name `tile_n`; did you mean `tile_m`?\n  tile_n > 1\n  ^^^^^^");
+  BOOST_TEST(refused("n % vec == 0", names) ==
+             "`n % vec == 0`, column 1: unknown name `n`; known are vec, tile_m\n  n % vec == 0\n  ^");
+  BOOST_TEST(refused("tile_n > 1", names) ==
+             "`tile_n > 1`, column 1: unknown name `tile_n`; did you mean `tile_m`?\n  tile_n > 1\n  ^^^^^^");
   BOOST_TEST(refused("vec > 1 &&  vec < 3", names) ==
-             "write `and`: `&&` is not Python's\n  vec > 1 &&  vec < 3\n          ^^");
-  BOOST_TEST(refused("vec = 3", names) == "write `==` to compare\n  vec = 3\n      ^");
+             "`vec > 1 &&  vec < 3`, column 9: write `and`: `&&` is not Python's\n  vec > 1 &&  vec < 3\n          ^^");
+  BOOST_TEST(refused("vec = 3", names) == "`vec = 3`, column 5: write `==` to compare\n  vec = 3\n      ^");
   BOOST_TEST(contains(refused("(vec > 1", names), "`)` is missing"));
   BOOST_TEST(contains(refused("vec >", names), "ends too early"));
   BOOST_TEST(contains(refused("", names), "empty"));
@@ -183,7 +185,11 @@ BOOST_AUTO_TEST_CASE(errors_stand_under_the_place) {
   BOOST_TEST(contains(refused("vec $ 2", names), "no meaning"));
   // A long text is cut to where the fault is.
   const auto cut = refused(std::string(5000, ' ') + "1 + + ) + " + std::string(5000, '1'), names);
-  BOOST_TEST(cut.size() < 400u);
+  BOOST_TEST(cut.size() < 500u);
+  BOOST_TEST(contains(cut, ", column 5007: "));
+  BOOST_TEST(refused("", names) == "the expression is empty");
+  // Columns count letters, not bytes.
+  BOOST_TEST(contains(refused("'äöü' + x", names), ", column 9: unknown name `x`"));
 }
 
 BOOST_AUTO_TEST_CASE(reads_arguments_of_workload_and_target) {

@@ -310,6 +310,33 @@ std::set<point> neighbours_of(const space& s, const std::set<point>& valid, cons
   return out;
 }
 
+/// The distance of space::neighbours_within(), by its definition.
+std::size_t distance_of(const point& a, const point& b) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i] && a[i] != inactive && b[i] != inactive) ++n;
+  return n;
+}
+
+void check_within(const space& s, const std::set<point>& valid, const point& p, random_engine& rng) {
+  for (const auto k : {std::size_t{0}, std::size_t{1}, std::size_t{2}, p.size(), ~std::size_t{0}}) {
+    std::set<point> right;
+    for (const auto& q : valid)
+      if (const auto d = distance_of(p, q); d > 0 && d <= k) right.insert(q);
+    const auto listed = s.neighbours_within(p, k, ~std::size_t{0});
+    BOOST_REQUIRE_EQUAL(listed.size(), right.size());
+    BOOST_REQUIRE(std::set<point>(listed.begin(), listed.end()) == right);
+    const auto few = s.neighbours_within(p, k, 3);
+    BOOST_REQUIRE_EQUAL(few.size(), std::min<std::size_t>(right.size(), 3));
+    BOOST_REQUIRE(std::equal(few.begin(), few.end(), listed.begin()));
+    for (int i = 0; i < 3; ++i) {
+      const auto one = s.neighbour_within(p, k, rng);
+      BOOST_REQUIRE_EQUAL(one.has_value(), !right.empty());
+      if (one) BOOST_REQUIRE(right.contains(*one));
+    }
+  }
+}
+
 void check_queries(const space& s, const std::set<point>& valid, const declared& d, random_engine& rng) {
   std::vector<domain> domains;
   bool conditional = false;
@@ -339,6 +366,10 @@ void check_queries(const space& s, const std::set<point>& valid, const declared&
       if (any[k] == domains[k].size()) any[k] = inactive;
     }
     BOOST_REQUIRE_EQUAL(s.contains(any), valid.contains(any));
+    if (i < 2) {
+      check_within(s, valid, p, rng);
+      check_within(s, valid, any, rng);
+    }
     BOOST_REQUIRE(valid.contains(s.repair(any, rng)));
     BOOST_REQUIRE(s.repair(p, rng) == p);
     const auto back = s.to_point(s.to_configuration(p));
