@@ -75,9 +75,7 @@ bool tuning::has_room() const {
   return !limits_.trials || counts_.proposed + issued < *limits_.trials;
 }
 
-bool tuning::held() const {
-  return lent_ && has_room() && again_.empty() && strategy_->needed() == lent_;
-}
+bool tuning::held() const { return lent_ && has_room() && again_.empty() && strategy_->needed() == lent_; }
 
 trial_ptr tuning::propose(nanoseconds now) {
   tick(now);
