@@ -1,7 +1,8 @@
 #include "actors/model.hpp"
 
-#include <sched.h>
 #include <sys/resource.h>
+
+#include <sched.h>
 
 namespace attune::actors {
 

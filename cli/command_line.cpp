@@ -43,7 +43,7 @@ struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
       target, recorded, seeds, workers, svg;
   std::vector<std::string> specs;
-  bool json = false, remeasure = false, dry_run = false, quiet = false, count = false, list = false;
+  bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, count = false, list = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
@@ -86,6 +86,8 @@ struct parser {
     tune->add_option("--slots", r.slots, "Timed runs at once: a number, or auto")->type_name("N");
     tune->add_option("--builders", r.builders, "Builds at once: a number, or auto")->type_name("N");
     tune->add_flag("--remeasure", r.remeasure, "Measure anew what is already known, and begin the session anew");
+    tune->add_flag("--offline", r.offline,
+                   "Measure nothing: predict from what the store knows of this and similar tasks");
     tune->add_flag("--dry-run", r.dry_run, "Say what would be done; start nothing, write nothing");
     tune->add_flag("-q,--quiet", r.quiet, "No progress display");
     tune->footer(R"(The same command again goes on where it was stopped; what was measured is never
@@ -227,6 +229,18 @@ tune_options read_tune(const raw& r) {
   if (!r.slots.empty()) o.slots = read_places("--slots", r.slots);
   if (!r.builders.empty()) o.builders = read_places("--builders", r.builders);
   o.remeasure = r.remeasure;
+  o.offline = r.offline;
+  if (o.offline) {
+    const std::pair<const char*, bool> idle[] = {{"--trials", o.trials.has_value()},
+                                                 {"--time", o.time.has_value()},
+                                                 {"--strategy", o.strategy.has_value()},
+                                                 {"--slots", o.slots.has_value()},
+                                                 {"--builders", o.builders.has_value()},
+                                                 {"--remeasure", o.remeasure},
+                                                 {"--dry-run", r.dry_run}};
+    for (const auto& [option, given] : idle)
+      if (given) throw usage_fault{std::string(option) + " does nothing beside --offline, which measures nothing"};
+  }
   o.dry_run = r.dry_run;
   o.quiet = r.quiet;
   return o;

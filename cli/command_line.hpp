@@ -22,6 +22,7 @@ struct tune_options {
   /// Given at all; the inner one is none for `auto`.
   std::optional<std::optional<std::uint32_t>> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
+  bool offline = false; ///< predicts, measures nothing
 };
 
 struct space_options {

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/json.hpp"
+#include "cli/offline_command.hpp"
 #include "cli/plan.hpp"
 #include "cli/progress.hpp"
 #include "cli/render.hpp"
@@ -202,6 +203,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   if (store.empty())
     return io.fail(
         {errc::store_unusable, "no folder for the store is known: give --store DIR or set ATTUNE_STORE", {}});
+  if (options.offline) return run_offline(*planned, store, io);
   if (options.dry_run) {
     if (io.json())
       io.document(plan_json(*planned, store));

@@ -30,8 +30,8 @@ std::uint64_t tied(std::span<const std::size_t> order, Same same) {
 std::uint64_t exchanges(std::span<std::size_t> order, std::span<std::size_t> spare, std::span<const double> b) {
   const std::size_t n = order.size(), half = n / 2;
   if (n < 2) return 0;
-  std::uint64_t out = exchanges(order.first(half), spare.first(half), b) +
-                      exchanges(order.subspan(half), spare.subspan(half), b);
+  std::uint64_t out =
+      exchanges(order.first(half), spare.first(half), b) + exchanges(order.subspan(half), spare.subspan(half), b);
   for (std::size_t i = 0, l = 0, r = half; i < n; ++i) {
     if (r == n || (l < half && b[order[l]] <= b[order[r]])) {
       spare[i] = order[l++];

@@ -7,14 +7,11 @@
 #include <cmath>
 #include <limits>
 #include <utility>
-#include <cstdlib>
-static double knob(const char*n,double d){const char*v=getenv(n);return v?atof(v):d;}
-static const char* sknob(const char*n,const char*d){const char*v=getenv(n);return v?v:d;}
 
 namespace attune::search {
 namespace {
 
-const std::size_t members = (size_t)knob("MM",4), rounds = (size_t)knob("RR",14); constexpr std::size_t partners = 4;
+constexpr std::size_t members = 4, rounds = 14, partners = 4;
 /// Categories of up to so many values are spread over a feature each.
 constexpr std::uint32_t spread = 32;
 
@@ -157,7 +154,9 @@ private:
       const auto category = features_[f].category;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const auto code = codes[rows[i]];
-        out[i * features_.size() + f] = category == feature::none ? static_cast<float>(code) : code == category ? 1.0f : 0.0f;
+        out[i * features_.size() + f] = category == feature::none ? static_cast<float>(code)
+                                        : code == category        ? 1.0f
+                                                                  : 0.0f;
       }
     }
     return out;
@@ -202,11 +201,11 @@ private:
                                                             {"verbosity", "0"},
                                                             {"tree_method", "hist"},
                                                             {"max_bin", "64"},
-                                                            {"max_depth", sknob("DEP","5")},
-                                                            {"eta", sknob("ETA","0.3")},
+                                                            {"max_depth", "5"},
+                                                            {"eta", "0.3"},
                                                             {"lambda", "1"},
-                                                            {"min_child_weight", sknob("MCW","1")},
-                                                            {"colsample_bynode", sknob("COL","0.4")},
+                                                            {"min_child_weight", "1"},
+                                                            {"colsample_bynode", "0.4"},
                                                             {"base_score", "0"},
                                                             {"disable_default_eval_metric", "1"},
                                                             {"seed", seed.c_str()}};

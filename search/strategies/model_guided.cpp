@@ -2,6 +2,7 @@
 
 #include "search/models/model_plan.hpp"
 #include "search/rank_quality.hpp"
+#include "search/strategies/moves.hpp"
 #include "search/strategies/proposer.hpp"
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 #include <cstdio>
 #include <deque>
 #include <map>
-#include <cstdlib>
-static double knob(const char*n,double d){const char*v=getenv(n);return v?atof(v):d;}
 
 namespace attune::search {
 namespace {
@@ -26,7 +25,7 @@ public:
   model_guided(const space_ptr& over, const strategy_options& o)
       : over_(over),
         features_(std::make_shared<const rank_features>(*over)),
-        prior_(o.prior.empty() ? nullptr : std::make_shared<const transfer>(*over, o.prior)),
+        prior_(o.prior.empty() ? nullptr : std::make_shared<const prior_model>(*over, *features_, o.prior)),
         seed_(random_engine(o.seed).fork("training")()) {
     for (const auto& info : over->parameters()) starts_ += info.size > 1 ? 1 : 0;
     starts_ = std::clamp<std::size_t>(starts_ + 4, 8, 20);
@@ -71,13 +70,13 @@ public:
   }
 
 private:
-  static std::size_t interval(std::size_t results) { return std::clamp<std::size_t>(results / (int)knob("ID",32), (int)knob("IM",2), 16); }
+  static std::size_t interval(std::size_t results) { return std::clamp<std::size_t>(results / 32, 3, 16); }
 
   void begin(const ledger& all) {
     plan_request r;
     r.over = over_;
     r.features = features_;
-    r.model = getenv("CM")?getenv("CM"):std::string(cost_models().front());
+    r.model = std::string(cost_models().front());
     r.seed = seed_ + all.told().size();
     r.images = images_;
     r.results.assign(data_.items().begin(), data_.items().end());
@@ -110,10 +109,10 @@ private:
     if (all.told().size() + all.pending().size() < starts_) return farthest(all, rng);
     if (!model_ || rng.chance(explored_)) return explore(rng);
     auto& plan = model_->plan();
-    std::erase_if(plan, [&](const planned& p) { return all.known(p.at); });
+    std::erase_if(plan, [&](const candidate& p) { return all.known(p.at); });
     if (plan.empty()) return explore(rng);
     // Of equals the first; what resembles something that the model does not know the result of yet is worth less.
-    const double near = knob("NR",0.25) / static_cast<double>(over_->parameters().size());
+    const double near = 0.25 / static_cast<double>(over_->parameters().size());
     std::size_t chosen = 0;
     double top = -1;
     for (std::size_t i = 0; i < std::min<std::size_t>(plan.size(), looked_through); ++i) {
@@ -130,7 +129,7 @@ private:
   }
 
   std::optional<point> explore(random_engine& rng) {
-    if (elite_.empty() || rng.chance(knob("XS",0.5))) return over_->sample(rng);
+    if (elite_.empty() || rng.chance(0.5)) return over_->sample(rng);
     return over_->neighbour(elite_.pick(rng).at, rng.chance(0.5) ? neighbourhood::hamming : neighbourhood::adjacent,
                             rng);
   }
@@ -140,15 +139,16 @@ private:
     const auto tau = quality_.tau();
     // All equal: nothing speaks against the model.
     if (!tau) return;
-    explored_ = std::clamp(0.05 + (knob("TT",0.2) - *tau), knob("E0",0.05), 0.5);
+    explored_ = std::clamp(0.05 + (0.2 - *tau), 0.05, 0.5);
     const int now = explored_ <= 0.1 ? 2 : explored_ <= 0.3 ? 1 : 0;
     if (now == trust_) return;
     static const char* const words[] = {"the model is distrusted", "the model is doubted", "the model is trusted"};
     char text[160];
-    std::snprintf(text, sizeof text,
-                  "%s: Kendall's tau %.2f, recall of the best quarter %.2f over %zu results that it had not seen; %.0f %% "
-                  "of the trials explore",
-                  words[now], *tau, quality_.recall(quality_.size() / 4).value_or(0), quality_.size(), explored_ * 100);
+    std::snprintf(
+        text, sizeof text,
+        "%s: Kendall's tau %.2f, recall of the best quarter %.2f over %zu results that it had not seen; %.0f %% "
+        "of the trials explore",
+        words[now], *tau, quality_.recall(quality_.size() / 4).value_or(0), quality_.size(), explored_ * 100);
     trust_ = now;
     note(text);
   }
@@ -168,7 +168,7 @@ private:
 
   space_ptr over_;
   std::shared_ptr<const rank_features> features_;
-  std::shared_ptr<const transfer> prior_;
+  std::shared_ptr<const prior_model> prior_;
   std::uint64_t seed_;
   std::size_t starts_ = 0;
   std::vector<point> seeds_; ///< what was best for similar tasks

@@ -10,4 +10,10 @@ double cost_scale::operator()(double cost) const noexcept {
   return cost;
 }
 
+double cost_scale::cost(double image) const noexcept {
+  if (positive_) return std::exp(image);
+  if (negative_) return -std::exp(-image);
+  return image;
+}
+
 } // namespace attune::search

@@ -14,6 +14,8 @@ public:
     if (cost >= 0) negative_ = false;
   }
   double operator()(double cost) const noexcept;
+  /// The cost that has this image.
+  double cost(double image) const noexcept;
   /// True where differences of images are logarithms of ratios.
   bool ratios() const noexcept { return positive_ || negative_; }
 

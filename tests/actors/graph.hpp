@@ -210,7 +210,7 @@ struct graph {
     std::uint32_t wish = 0;
     std::uint64_t seed = 1;
     goal direction = goal::minimize;
-    model_actor model{}; ///< who trains; null: the strategy by itself
+    model_actor model{};                  ///< who trains; null: the strategy by itself
     std::vector<storage::step_item> past; ///< played back before it begins
   };
 

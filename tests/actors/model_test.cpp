@@ -231,30 +231,30 @@ BOOST_AUTO_TEST_CASE(a_pause_holds_what_a_training_lets_go) {
 BOOST_AUTO_TEST_CASE(a_session_played_back_from_its_journal_goes_on_as_if_it_had_never_ended) {
   const auto want = alone();
   for (const std::size_t length : {5u, 10u, 17u, 18u, 19u, 33u, 59u}) BOOST_TEST_CONTEXT("length " << length) {
-    std::vector<storage::step_item> past;
-    {
+      std::vector<storage::step_item> past;
+      {
+        setting s;
+        s.train_by_actor();
+        const auto answer = s.slot->answer;
+        auto runs = std::make_shared<std::size_t>(0);
+        s.slot->answer = [=, &s](const run_order& o) {
+          if (++*runs == length) s.slot->answer = nullptr; // the next run never ends
+          return answer(o);
+        };
+        s.g.begin(s.options());
+        past = s.g.steps;
+        BOOST_REQUIRE(past.size() == length);
+      }
       setting s;
       s.train_by_actor();
-      const auto answer = s.slot->answer;
-      auto runs = std::make_shared<std::size_t>(0);
-      s.slot->answer = [=, &s](const run_order& o) {
-        if (++*runs == length) s.slot->answer = nullptr; // the next run never ends
-        return answer(o);
-      };
-      s.g.begin(s.options());
-      past = s.g.steps;
-      BOOST_REQUIRE(past.size() == length);
+      auto o = s.options();
+      o.past = past;
+      BOOST_REQUIRE(s.g.report(s.g.begin(o)));
+      std::vector<std::string> told;
+      for (const auto& list : {past, s.g.steps})
+        for (const auto& step : list) told.push_back(step.what->config.text());
+      BOOST_TEST(told == want, boost::test_tools::per_element());
     }
-    setting s;
-    s.train_by_actor();
-    auto o = s.options();
-    o.past = past;
-    BOOST_REQUIRE(s.g.report(s.g.begin(o)));
-    std::vector<std::string> told;
-    for (const auto& list : {past, s.g.steps})
-      for (const auto& step : list) told.push_back(step.what->config.text());
-    BOOST_TEST(told == want, boost::test_tools::per_element());
-  }
 }
 
 BOOST_AUTO_TEST_CASE(what_a_strategy_decides_is_an_event) {

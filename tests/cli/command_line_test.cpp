@@ -73,7 +73,8 @@ BOOST_AUTO_TEST_CASE(reads_every_option_of_tune) {
 BOOST_AUTO_TEST_CASE(leaves_to_the_spec_what_is_not_given) {
   const auto o = std::get<tune_options>(good({"tune", "a.yaml"}).command);
   BOOST_TEST((!o.trials && !o.time && !o.strategy && !o.seed && !o.slots && !o.builders));
-  BOOST_TEST((!o.remeasure && !o.dry_run && !o.quiet));
+  BOOST_TEST((!o.remeasure && !o.dry_run && !o.quiet && !o.offline));
+  BOOST_TEST(std::get<tune_options>(good({"tune", "a.yaml", "--offline", "--seed", "3"}).command).offline);
 }
 
 BOOST_AUTO_TEST_CASE(reads_the_forms_of_space) {
@@ -112,7 +113,10 @@ BOOST_AUTO_TEST_CASE(says_in_one_line_what_is_wrong) {
   BOOST_TEST(refusal({"tune", "a", "--trails", "5"}) ==
              "attune tune: unknown option '--trails'; did you mean '--trials'? (see attune tune --help)");
   BOOST_TEST(refusal({"tune", "a", "--hub", "h:1"}) == "attune tune: unknown option '--hub' (see attune tune --help)");
-  BOOST_TEST(refusal({"tune", "a", "--offline"}) == "attune tune: unknown option '--offline' (see attune tune --help)");
+  BOOST_TEST(refusal({"tune", "a", "--offline", "--time", "5s"}).find("--time does nothing beside --offline") !=
+             std::string::npos);
+  BOOST_TEST(refusal({"tune", "a", "--remeasure", "--offline"}).find("--remeasure does nothing beside --offline") !=
+             std::string::npos);
   BOOST_TEST(refusal({"tuen", "a"}) == "attune: unknown command 'tuen'; did you mean 'tune'? (see attune --help)");
   BOOST_TEST(refusal({"--json"}) == "attune: a command is needed (see attune --help)");
   BOOST_TEST(refusal({"db"}) == "attune db: a command is needed (see attune db --help)");

@@ -1,9 +1,8 @@
 // What every cost model owes, held over all that this build has.
+#include "core/hash.hpp"
 #include "search/cost_model.hpp"
 #include "search/rank_quality.hpp"
 #include "tests/search/spaces.hpp"
-
-#include "core/hash.hpp"
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>

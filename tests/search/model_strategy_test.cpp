@@ -1,4 +1,5 @@
 #include "search/models/model_plan.hpp"
+#include "search/strategies/moves.hpp"
 #include "tests/search/spaces.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -158,6 +159,69 @@ BOOST_AUTO_TEST_CASE(a_model_that_ranks_well_is_trusted_and_one_that_does_not_is
   BOOST_TEST(equal.find("no model yet, so the trials explore: all results are equal") != std::string::npos, equal);
   const auto failing = notes_of([](auto) { return observation{observation::status::failed, 0}; });
   BOOST_TEST(failing.find("nothing has been measured") != std::string::npos, failing);
+}
+
+BOOST_AUTO_TEST_CASE(a_prior_is_believed_as_far_as_it_agrees) {
+  const auto over = grid_space({12, 12, 12});
+  const rank_features features(*over);
+  std::vector<prior_record> records;
+  random_engine rng(2);
+  for (std::uint32_t k = 0; k < 200; ++k) {
+    const auto p = over->sample(rng);
+    records.push_back({p, {observation::status::measured, 100 * bowl(p).cost}, 7, 0.9});
+  }
+  records.push_back({point{99, 0, 0}, {observation::status::measured, 1}, 7, 0.9}); // of no configuration
+  const prior_model prior(*over, features, records);
+  BOOST_REQUIRE(!prior.empty());
+  const auto seeds = prior.seeds(6);
+  BOOST_REQUIRE(seeds.size() == 6u);
+  BOOST_TEST(bowl(seeds[0]).cost <= bowl(seeds[5]).cost);
+  code_table x(features.size());
+  std::vector<std::uint16_t> row(features.size());
+  std::vector<double> agrees, opposes, noise;
+  for (int k = 0; k < 40; ++k) {
+    const auto p = over->sample(rng);
+    features.encode(p, row);
+    x.add(row);
+    agrees.push_back(bowl(p).cost / 10);
+    opposes.push_back(-bowl(p).cost);
+    noise.push_back(rng.uniform());
+  }
+  const auto predicted = prior.predict(x);
+  BOOST_TEST(prior_weight(predicted, agrees) > 0.3);
+  BOOST_TEST(prior_weight(predicted, opposes) == 0.0);
+  BOOST_TEST(prior_weight(predicted, noise) < 0.2);
+  BOOST_TEST(prior_weight(std::span(predicted).first(4), std::span(agrees).first(4)) == 0.0);
+  BOOST_TEST(prior_model(*over, features, {}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(with_a_prior_it_finds_in_few_trials_what_it_finds_alone_in_many) {
+  const auto over = grid_space({12, 12, 12, 12});
+  double with = 0, without = 0, misled = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed)
+    for (const int kind : {0, 1, 2}) {
+      strategy_options o;
+      o.seed = seed;
+      o.budget = 40;
+      random_engine rng(seed + 40);
+      for (std::uint32_t k = 0; kind > 0 && k < 200; ++k) {
+        const auto p = over->sample(rng);
+        o.prior.push_back(
+            {p, {observation::status::measured, kind == 1 ? 7 * bowl(p).cost : 1 + rng.uniform()}, 1, 0.9});
+      }
+      auto s = std::move(*make_strategy("model", over, o));
+      double best = 1e9;
+      for (int n = 0; n < 40; ++n) {
+        const auto p = s->ask();
+        const auto v = bowl(*p);
+        best = std::min(best, v.cost);
+        s->tell(*p, v);
+      }
+      (kind == 0 ? without : kind == 1 ? with : misled) += best / 4;
+    }
+  BOOST_TEST_MESSAGE("with " << with << ", without " << without << ", misled " << misled);
+  BOOST_TEST(with < without);
+  BOOST_TEST(misled < 2 * without);
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_looks_at_many_and_repeats_nothing_that_is_known) {

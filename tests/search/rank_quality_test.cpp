@@ -1,6 +1,5 @@
-#include "search/rank_quality.hpp"
-
 #include "core/random.hpp"
+#include "search/rank_quality.hpp"
 
 #include <boost/test/unit_test.hpp>
 
