@@ -28,6 +28,9 @@ double sampled_cut(const constraint_graph& graph, std::span<const std::uint32_t>
   return static_cast<double>(broken) / draws;
 }
 
+/// So many parts may be compiled once more for each constraint of a group.
+constexpr std::size_t without_effort_max = 40'000;
+
 /// The valid assignments of a group without the parts of one constraint; none where that costs too much.
 std::optional<double> count_without(const constraint_graph& graph, const group& g, std::span<const std::uint32_t> parts,
                                     std::uint32_t source) {
@@ -91,7 +94,8 @@ space_description compiled_space::describe() const {
         mine.cuts = sampled_cut(graph, parts);
         mine.estimated = true;
       }
-      if (mine.group && parts_->groups[g]->count()) {
+      const auto& together = parts_->group_parts[g];
+      if (mine.group && parts_->groups[g]->count() && together.size() * together.size() <= without_effort_max) {
         const auto without = count_without(graph, *parts_->groups[g], parts_->group_parts[g], c);
         if (without) mine.cuts_last = 1 - static_cast<double>(*parts_->groups[g]->count()) / *without;
       }

@@ -56,8 +56,8 @@ struct space_description {
     std::vector<std::string> parameters; ///< that it reads
     std::optional<std::size_t> group;    ///< none: it reads no parameter
     std::optional<double> cuts;          ///< the fraction of its own parameters' combinations that it forbids
-    std::optional<double> cuts_last;     ///< the fraction that it removes of what all the others leave
-    bool estimated = false;              ///< `cuts` is a random sample's
+    std::optional<double> cuts_last; ///< of what all the others leave, the fraction that it removes; none: too costly
+    bool estimated = false;          ///< `cuts` is a random sample's
   };
   struct group {
     std::vector<std::string> parameters; ///< in the order in which the structure decides them

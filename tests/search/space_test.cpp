@@ -204,7 +204,13 @@ BOOST_AUTO_TEST_CASE(implications_between_many_booleans) {
     for (int j = i + 1; j < 60; ++j) all.push_back(rule("not b" + std::to_string(i) + " or b" + std::to_string(j)));
   for (int i = 0; i < 30; ++i) far.push_back(rule("not b" + std::to_string(i) + " or b" + std::to_string(i + 30)));
   BOOST_TEST(counted(*compiled(p, chain)) == 61u);
-  BOOST_TEST(counted(*compiled(p, all)) == 61u);
+  const auto implied = compiled(p, all);
+  BOOST_TEST(counted(*implied) == 61u);
+  // A description of as many constraints does not compile the space as many times.
+  const auto about = implied->describe();
+  BOOST_TEST(about.constraints.size() == 1770u);
+  BOOST_TEST(about.constraints[5].cuts.value() == 0.25);
+  BOOST_TEST(!about.constraints[5].cuts_last.has_value());
   BOOST_TEST(counted(*compiled(p, far)) == static_cast<std::uint64_t>(std::llround(std::pow(3.0, 30))));
   // One group whose declared order would need 2^30 partial assignments.
   far.push_back(rule("b0 == b1"));
