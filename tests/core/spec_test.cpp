@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_CASE(a_place_is_the_file_and_the_line_where_there_is_one) {
 
 BOOST_AUTO_TEST_CASE(times_are_stored_in_seconds_and_all_else_as_it_is_written) {
   const std::tuple<std::string, double, std::string> table[]{
-      {"s", 1, "s"}, {"ms", 1e3, "s"},       {"us", 1e6, "s"}, {"ns", 1e9, "s"},
+      {"s", 1, "s"}, {"ms", 1e3, "s"},        {"us", 1e6, "s"}, {"ns", 1e9, "s"},
       {"", 1, ""},   {"GFLOPS", 1, "GFLOPS"}, {"MS", 1, "MS"}};
   for (const auto& [unit, divisor, stored] : table) {
     metric_spec m;
