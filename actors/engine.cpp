@@ -262,6 +262,10 @@ void engine::impl::spawn_all() {
       s->drop_cached(batch.evicted);
       s->count(batch.counted);
     };
+    sink.spent = [s = store.get()](const std::string& id, nanoseconds took) {
+      // Where it cannot be written, the session only goes on for longer.
+      [[maybe_unused]] const auto done = s->add_spent(id, took);
+    };
   } else {
     sink.append = [](std::span<storage::record_item>, std::span<const storage::step_item>) { return attune::status{}; };
   }
@@ -397,6 +401,7 @@ result<session> engine::tune(tuning_request request) {
     known = past->has_value();
     // The strategy is made as it was at the session's beginning: its past is played back to it.
     if (known) how.budget = (*past)->budget;
+    if (known) limits.spent = (*past)->spent;
   }
   // What the user calls the default is measured first, so that there is something to compare with.
   for (const auto& p : spec.parameters)

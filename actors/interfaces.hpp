@@ -92,7 +92,8 @@ using recorder_actor = caf::typed_actor<
     caf::reacts_to<atom::journal, step_batch>, caf::reacts_to<atom::recency, recency_batch>,
     // Which session's records come under which id, and who is told when the store is in trouble for good.
     caf::reacts_to<atom::attach, session_number, std::string, tuner_actor>,
-    caf::reacts_to<atom::detach, session_number>,
+    // It goes, after it has searched for so long.
+    caf::reacts_to<atom::detach, session_number, nanoseconds>,
     // Answered when everything that came before it is written.
     caf::replies_to<atom::flush>::with<caf::ok_atom>,
     // INTERNAL: write the group.

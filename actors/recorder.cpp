@@ -39,7 +39,12 @@ void pass_on(self_pointer self, std::vector<finished> items) {
 /// Everything that had come is written.
 void end_of_group(self_pointer self) {
   auto& s = self->state;
-  for (const auto number : s.leaving) s.sessions.erase(number);
+  for (const auto& [number, took] : s.leaving) {
+    const auto at = s.sessions.find(number);
+    if (at == s.sessions.end()) continue;
+    if (s.sink.spent && !at->second.id.empty()) s.sink.spent(at->second.id, took);
+    s.sessions.erase(at);
+  }
   s.leaving.clear();
   for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);
   s.flushes.clear();
@@ -145,8 +150,8 @@ recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cach
       [self](atom::attach, session_number number, const std::string& id, const tuner_actor& owner) {
         self->state.sessions[number] = {id, owner};
       },
-      [self](atom::detach, session_number number) {
-        self->state.leaving.push_back(number);
+      [self](atom::detach, session_number number, nanoseconds took) {
+        self->state.leaving.emplace_back(number, took);
         flush_soon(self);
       },
       [self](atom::flush) -> caf::result<caf::ok_atom> {

@@ -18,6 +18,8 @@ struct record_sink {
   std::function<status(std::span<storage::record_item>, std::span<const storage::step_item>)> append;
   /// Recency, evictions and counters of the cache: may be lost without harm.
   std::function<void(const recency_batch&)> recency;
+  /// How long a session has been searching; the same way.
+  std::function<void(const std::string& session, nanoseconds)> spent;
 };
 
 struct recorder_options {
@@ -39,7 +41,8 @@ struct recorder_state {
   std::unordered_map<session_number, session> sessions;
   std::vector<finished> waiting; ///< records to be written, oldest first
   std::vector<told_trial> steps;
-  std::vector<session_number> leaving; ///< gone, but named by what is still to be written
+  /// Gone, but named by what is still to be written; with the time that they took.
+  std::vector<std::pair<session_number, nanoseconds>> leaving;
   std::vector<caf::typed_response_promise<caf::ok_atom>> flushes;
   bool flush_sent = false;
   std::optional<nanoseconds> failing_since;

@@ -44,7 +44,7 @@ void end_if_finished(self_pointer self) {
   make_report(self);
   self->send(s.scheduler, atom::detach::value, number);
   self->send(s.cache, atom::detach::value, number);
-  self->send(s.recorder, atom::detach::value, number);
+  self->send(s.recorder, atom::detach::value, number, s.report->wall);
   emit(self, s.watch, [&] {
     return event{event_kind::session_ended,           number,      nullptr, nullptr,
                  search::to_string(s.report->reason), now_of(self)};

@@ -79,7 +79,7 @@ struct parser {
     tune = command(app, "tune", "Tune what the spec files describe");
     tune->add_option("SPEC", r.specs, "The spec files; their tasks are tuned side by side")->required()->type_name("");
     tune->add_option("--trials", r.trials, "How many configurations to try for each task")->type_name("N");
-    tune->add_option("--time", r.time, "How long to try, with a unit: 90s, 10m, 2h")->type_name("D");
+    tune->add_option("--time", r.time, "How long to try in all, with a unit: 90s, 10m, 2h")->type_name("D");
     tune->add_option("--strategy", r.strategy, "How to search: auto, random, grid, annealing, genetic, ...")
         ->type_name("S");
     tune->add_option("--seed", r.seed, "The seed of the strategy; the same seed gives the same trials")->type_name("N");
@@ -90,8 +90,9 @@ struct parser {
                    "Measure nothing: predict from what the store knows of this and similar tasks");
     tune->add_flag("--dry-run", r.dry_run, "Say what would be done; start nothing, write nothing");
     tune->add_flag("-q,--quiet", r.quiet, "No progress display");
-    tune->footer(R"(The same command again goes on where it was stopped; what was measured is never
-measured twice. Ctrl-C stops within two seconds and keeps what was measured; a
+    tune->footer(R"(The same command again goes on where it was stopped, and ends at once where it has
+had its trials or its time: with more of either it goes on. What was measured is
+never measured twice. Ctrl-C stops within two seconds and keeps what was measured; a
 second one ends at once.
 
   attune tune gemm.yaml                     until the spec's own budget is used up

@@ -1,5 +1,6 @@
 #include "search/tuning.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -38,8 +39,9 @@ void tuning::begin(nanoseconds now) {
   for (std::size_t i = 0; i < flights_.size(); ++i)
     if (flights_[i].open) again_.push_back(first_flight_ + i);
   strategy_->take_notes();
-  if (limits_.time) ends_at_ = now + *limits_.time;
+  if (limits_.time) ends_at_ = now + std::max(*limits_.time - limits_.spent, nanoseconds(0));
   if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
+  tick(now);
 }
 
 bool tuning::ask(trial_number& number) {

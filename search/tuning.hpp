@@ -21,10 +21,11 @@ const char* to_string(stop_reason r) noexcept;
 struct tuning_limits {
   std::optional<std::uint64_t>
       trials;                      ///< distinct configurations, those of earlier processes of the session among them
-  std::optional<nanoseconds> time; ///< from begin(); what is in flight then is finished
+  std::optional<nanoseconds> time; ///< of the whole session; what is in flight then is finished
   /// So many infrastructure faults in a row, with nothing measured between them, end the search as `error`: the
   /// machine, not the candidates, is what fails.
   std::uint32_t faults_in_a_row = 16;
+  nanoseconds spent{0}; ///< of `time`, by earlier processes
 };
 
 /// The best of a session: only a finite, measured value ever stands here.

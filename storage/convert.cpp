@@ -282,6 +282,7 @@ void to(const session_entry& from, v1::Session& out) {
   out.set_seed(from.seed);
   from.budget ? out.set_budget(*from.budget) : out.clear_budget();
   out.set_started_ns(from.started.count());
+  out.set_spent_ns(from.spent.count());
 }
 
 status from(const v1::Session& in, session_entry& out) {
@@ -290,6 +291,7 @@ status from(const v1::Session& in, session_entry& out) {
   out.seed = in.seed();
   out.budget = in.has_budget() ? std::optional(std::uint64_t{in.budget()}) : std::nullopt;
   out.started = nanoseconds(in.started_ns());
+  out.spent = nanoseconds(in.spent_ns());
   return {};
 }
 

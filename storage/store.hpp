@@ -70,6 +70,7 @@ struct session_entry {
   std::optional<std::uint64_t> budget; ///< the number of trials it was begun with: what the strategy was made with
   std::uint64_t steps = 0;
   nanoseconds started{0}; ///< wall
+  nanoseconds spent{0};   ///< searching, over all processes that ended in order
 };
 
 /// One record to append.
@@ -185,6 +186,8 @@ public:
   /// Makes the session known; one that is known stays as it is.
   status begin_session(const session_entry& session);
   result<std::optional<session_entry>> load_session(std::string_view id) const;
+  /// Adds to session_entry::spent; without a sync. An unknown session stays unknown.
+  status add_spent(std::string_view id, nanoseconds more);
   /// Every session that is known.
   status sessions(const std::function<void(const session_entry&)>& visit) const;
   /// The steps of a session in the order in which they were told.

@@ -70,6 +70,22 @@ result<std::optional<session_entry>> store::load_session(std::string_view id) co
   return std::optional<session_entry>(std::move(out));
 }
 
+status store::add_spent(std::string_view id, nanoseconds more) {
+  auto& i = *impl_;
+  const std::lock_guard guard(i.write_lock);
+  const std::string key = keys::tagged(keys::session, id);
+  std::string text;
+  const auto got = i.db->get(family::sessions, key, text);
+  if (!got) return got.err();
+  v1::Session message;
+  if (!*got) return {};
+  if (!message.ParseFromString(text)) return convert::damaged("a session in '" + path() + "' cannot be read");
+  message.set_spent_ns(message.spent_ns() + more.count());
+  i.begin_group();
+  i.put(family::sessions, key, message);
+  return i.finish_group(false);
+}
+
 status store::sessions(const std::function<void(const session_entry&)>& visit) const {
   std::vector<std::string> ids;
   auto read = impl_->db->scan(family::sessions, keys::tagged(keys::session), [&](std::string_view key, auto) {

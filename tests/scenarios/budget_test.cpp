@@ -102,3 +102,21 @@ BOOST_AUTO_TEST_CASE(a_grid_on_several_slots_visits_each_point_once_whatever_the
     BOOST_TEST(std::set<std::string>(runs.begin(), runs.end()).size() == 8u, seed);
   }
 }
+
+BOOST_AUTO_TEST_CASE(a_session_that_has_had_its_time_ends_at_once_and_goes_on_with_more) {
+  const scenario s;
+  s.write("s.yaml", "task: t\nparameters: {x: {range: [1, 100000]}}\nrun: {command: \"sleep 0.05; echo {x}\"}\n");
+  const auto first = s.tune("s.yaml", {"--time", "2s"});
+  BOOST_REQUIRE_MESSAGE(first.exit == 0, first.told());
+  const auto measured = first.document()["trials"]["measured"].get<int>();
+  BOOST_TEST(measured > 0);
+  const auto again = s.tune("s.yaml", {"--time", "2s"});
+  BOOST_REQUIRE_MESSAGE(again.exit == 0, again.told());
+  BOOST_TEST(again.document()["trials"]["measured"] == 0);
+  BOOST_TEST(again.document()["trials"]["cached"] == measured);
+  BOOST_TEST(again.document()["stopped_because"] == "time");
+  BOOST_TEST(again.document()["best"]["config"] == first.document()["best"]["config"]);
+  const auto longer = s.tune("s.yaml", {"--time", "4s"});
+  BOOST_TEST(longer.document()["trials"]["measured"].get<int>() > 0);
+  BOOST_TEST(longer.document()["trials"]["cached"] == measured);
+}

@@ -149,6 +149,19 @@ BOOST_AUTO_TEST_CASE(time_is_counted_from_begin) {
   BOOST_TEST(t.out_of_time());
 }
 
+BOOST_AUTO_TEST_CASE(a_session_has_its_time_once_over_all_its_lives) {
+  const setting s(100);
+  for (const auto spent : {3s, 5s, 9s}) {
+    auto t = s.make("grid", {.trials = {}, .time = 5s, .faults_in_a_row = 16, .spent = spent});
+    t.begin(100s);
+    t.set_window(1);
+    BOOST_TEST((t.propose(101s) != nullptr) == (spent < 5s));
+    BOOST_TEST(t.finished() == (spent >= 5s));
+    t.tick(102s);
+    BOOST_TEST(t.out_of_time());
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(resuming)
