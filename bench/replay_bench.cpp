@@ -3,11 +3,12 @@
 //   replay_bench [--strategies a,b] [--seeds N] [--trials N] [--workers W] [--first-seed N] [--threads N]
 //                [--prior FILE [--shuffle-prior]] FILE…
 //
-// One line a space and strategy: score, its standard error, best ÷ optimum at 25/50/100/200 trials, time a trial in ask
+// One line a space and strategy: score, its standard error, best ÷ optimum at 25/50/100/200 trials, CPU time a trial in ask
 // and tell; then the mean score of each strategy over the spaces. `synthetic:K` instead of a file makes a space of seed
 // K.
 #include "bench/replay_spaces.hpp"
 #include "core/text.hpp"
+#include "core/thread_time.hpp"
 #include "search/replay.hpp"
 
 #include <atomic>
@@ -37,7 +38,7 @@ cell play(const search::replay_table& table, const std::string& strategy, std::u
     for (std::uint64_t k; (k = next++) < seeds;) {
       auto options = base;
       options.seed = first + k;
-      options.clock = &system_time();
+      options.clock = &thread_time();
       auto run = search::replay(table, strategy, options);
       if (!run) {
         std::fprintf(stderr, "%s\n", run.err().text().c_str());

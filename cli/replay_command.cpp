@@ -2,6 +2,7 @@
 #include "cli/json.hpp"
 #include "cli/recorded_table.hpp"
 #include "core/text.hpp"
+#include "core/thread_time.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -40,7 +41,7 @@ result<std::vector<search::replay_run>> play_all(const search::replay_table& tab
       how.trials = options.trials;
       how.workers = options.workers;
       how.seed = options.seed + k;
-      how.clock = &system_time();
+      how.clock = &thread_time();
       auto run = search::replay(table, name, how);
       if (run)
         runs[k] = std::move(*run);
