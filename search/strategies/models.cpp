@@ -43,9 +43,10 @@ std::optional<point> gp_chooser::choose(const ledger& all, const training_set& d
   }
   model_.set(x, y);
   if (all.told().size() >= tune_at_) {
-    model_.tune(tune_at_ == 0 ? 3 : 2);
+    if (!model_.tuning()) model_.begin_tuning(tune_at_ == 0 ? 3 : 2);
     tune_at_ = all.told().size() + std::max<std::size_t>(4, all.told().size() / 5);
   }
+  if (model_.tuning()) model_.tune_some();
   std::vector<float> mean, deviation;
   if (!all.pending().empty()) {
     const auto pending = all.pending().last(std::min<std::size_t>(all.pending().size(), 64));
