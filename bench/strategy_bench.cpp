@@ -3,9 +3,8 @@
 // told.
 //
 // Usage: strategy_bench [NAME…]   (all without one)
-#include "search/strategy.hpp"
-
 #include "core/thread_time.hpp"
+#include "search/strategy.hpp"
 
 #include <algorithm>
 #include <cmath>

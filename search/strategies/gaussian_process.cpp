@@ -82,6 +82,14 @@ gaussian_process::gaussian_process(const space& over, std::size_t sources) : sou
   weigh_terms();
 }
 
+void gaussian_process::begin_as(const gaussian_process& other) {
+  for (std::size_t d = 0; d < std::min(terms_.size() - sources_, other.terms_.size() - other.sources_); ++d)
+    terms_[d].log_weight = other.terms_[d].log_weight;
+  log_foreign_noise_ = other.log_noise_;
+  n_ = 0;
+  weigh_terms();
+}
+
 float gaussian_process::coordinate(const term& t, std::uint32_t index) const {
   switch (t.what) {
   case kind::linear:
@@ -310,21 +318,12 @@ void gaussian_process::predict(std::span<const point> at, std::vector<float>& me
   }
 }
 
-double gaussian_process::left_out(std::size_t first) const {
-  // The inverse's lower right block is that of the factor's, whose columns are solved for one by one.
-  double sum = 0;
-  std::vector<double> z(n_);
-  for (std::size_t i = first; i < n_; ++i) {
-    double square = 0;
-    for (std::size_t j = i; j < n_; ++j) {
-      const double* lj = l_.data() + row(j);
-      z[j] = ((j == i ? 1.0 : 0.0) - loops().dot(lj + i, z.data() + i, j - i)) / lj[j];
-      square += z[j] * z[j];
-    }
-    const double residual = alpha_[i] / square, variance = scale2_ / square;
-    sum -= 0.5 * (std::log(variance) + residual * residual / variance);
-  }
-  return sum / static_cast<double>(n_ - first);
+double gaussian_process::log_density(const point& at, double y) const {
+  std::vector<float> mean, deviation;
+  predict(std::span(&at, 1), mean, deviation);
+  const double d = deviation[0], variance = d * d + scale2_ * std::exp(log_noise_);
+  const double residual = y - static_cast<double>(mean[0]);
+  return -0.5 * (std::log(variance) + residual * residual / variance);
 }
 
 } // namespace attune::search

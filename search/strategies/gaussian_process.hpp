@@ -20,6 +20,8 @@ public:
   /// `sources`: how many similar tasks there may be data of.
   explicit gaussian_process(const space& over, std::size_t sources = 0);
 
+  /// Takes the weights of another process over the same space, and its noise as that of the foreign data.
+  void begin_as(const gaussian_process& other);
   /// Takes the data and solves for them with the hyperparameters as they are. `source`: of each point the similar task
   /// it is from, 1 to the number of sources, 0: this task; empty: all are this task's. What is the same as before at
   /// the front costs nothing.
@@ -35,9 +37,8 @@ public:
 
   /// Mean and standard deviation of the noise-free value of this task at each point of `at`.
   void predict(std::span<const point> at, std::vector<float>& mean, std::vector<float>& deviation) const;
-  /// The mean log density of the data from index `first` on, each predicted from all the others.
-  /// Source: Rasmussen and Williams, 2006, eq. 5.10 to 5.12. @pre first < size()
-  double left_out(std::size_t first) const;
+  /// The log density of a measured value of this task, its noise included, up to a constant.
+  double log_density(const point& at, double y) const;
   std::size_t size() const noexcept { return n_; }
 
 private:
