@@ -82,6 +82,8 @@ ATTUNE_VARIANT(avx2, __attribute__((target("avx2"))))
 
 } // namespace
 
+const vector_loops& plain_loops() { return plain::all; }
+
 const vector_loops& loops() {
 #if defined(__x86_64__)
   static const vector_loops& chosen = __builtin_cpu_supports("avx2") ? avx2::all : plain::all;

@@ -22,6 +22,9 @@ struct vector_loops {
   void (*solve)(const float* l, const float* inverse, std::size_t n, float* v, std::size_t width, float* explained);
 };
 
+/// What is used on this machine.
 const vector_loops& loops();
+/// What every machine has.
+const vector_loops& plain_loops();
 
 } // namespace attune::search
