@@ -149,9 +149,15 @@ std::string drawing(const std::string& title, const std::vector<played>& all, st
   return out + "</svg>\n";
 }
 
+/// A space to make a strategy over, when it is only asked whether there is one of that name.
+search::space_ptr smallest_space() { return *search::enumerated_space::make({{"x", {value(1)}, true}}, {{0}}); }
+
 } // namespace
 
 int run_replay(const replay_command_options& options, output& io) {
+  // What cannot work is said before the first line and before minutes are spent.
+  for (const auto& strategy : options.strategies)
+    if (const auto made = search::make_strategy(strategy, smallest_space(), {}); !made) return io.fail(made.err());
   const auto recorded = storage::read_recorded(options.recorded);
   if (!recorded) return io.fail({errc::invalid_spec, recorded.err().message, recorded.err().where});
   for (const auto& w : recorded->warnings) io.message(w);
@@ -160,6 +166,11 @@ int run_replay(const replay_command_options& options, output& io) {
   if (table->valid() == 0) {
     io.message(options.recorded + ": no configuration has a value");
     return exit_code::no_result;
+  }
+  std::ofstream file;
+  if (!options.svg.empty()) {
+    file.open(options.svg);
+    if (!file) return io.fail({errc::invalid_spec, "cannot be written", options.svg});
   }
   const double optimum = table->optimum();
   const auto random = search::expected_random(*table, options.trials);
@@ -198,7 +209,6 @@ int run_replay(const replay_command_options& options, output& io) {
     io.out() << line << std::flush;
   }
   if (!options.svg.empty()) {
-    std::ofstream file(options.svg);
     std::vector<double> ratio;
     for (const double v : random) ratio.push_back(over_optimum(*table, v, optimum));
     file << drawing(name, all, ratio);

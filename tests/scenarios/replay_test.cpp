@@ -68,8 +68,9 @@ BOOST_AUTO_TEST_CASE(failures_count_as_trials_and_a_rate_is_maximised) {
   const auto failing =
       s.attune({"replay", s.write("f.json", recorded(4)), "--trials", "100", "--seeds", "2", "--json"});
   BOOST_REQUIRE_MESSAGE(failing.exit == 0, failing.told());
-  BOOST_TEST(failing.document()["valid"] == 75);
-  const auto& of = failing.document()["strategies"][0];
+  const auto document = failing.document();
+  BOOST_TEST(document["valid"] == 75);
+  const auto& of = document["strategies"][0];
   BOOST_TEST(of["name"] == "auto");
   BOOST_TEST(of["best_over_optimum"]["100"] == 1);
   const auto rate =

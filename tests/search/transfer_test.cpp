@@ -94,10 +94,10 @@ BOOST_AUTO_TEST_CASE(sources_share_the_room_and_the_most_similar_ones_stay) {
   BOOST_TEST(transfer(*s, {}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_similar_task_halves_the_trials) {
+BOOST_AUTO_TEST_CASE(a_similar_task_saves_many_trials) {
   const auto t = task();
   const auto similar = records(*t.over, 200, false);
-  BOOST_TEST(reached(t, 15, similar) <= reached(t, 30, {}));
+  BOOST_TEST(reached(t, 12, similar) < reached(t, 20, {}));
 }
 
 BOOST_AUTO_TEST_CASE(records_that_mislead_cost_little) {
