@@ -1,13 +1,14 @@
 // Plays strategies against recorded and synthetic spaces and prints the contract's score for each.
 //
 //   replay_bench [--strategies a,b] [--seeds N] [--trials N] [--workers W] [--first-seed N] [--threads N]
-//                [--prior FILE [--shuffle-prior]] FILE…
+//                [--prior FILE [--prior-count N] [--prior-tuned] [--prior-shuffled]] FILE…
 //
-// One line a space and strategy: score, its standard error, best ÷ optimum at 25/50/100/200 trials, time a trial in ask
-// and tell; then the mean score of each strategy over the spaces. `synthetic:K` instead of a file makes a space of seed
-// K.
+// One line a space and strategy: score, its standard error, best ÷ optimum at 25/50/100/200 trials, CPU time a trial in
+// ask and tell; then the mean score of each strategy over the spaces. `synthetic:K` instead of a file makes a space of
+// seed K.
 #include "bench/replay_spaces.hpp"
 #include "core/text.hpp"
+#include "core/thread_time.hpp"
 #include "search/replay.hpp"
 
 #include <atomic>
@@ -37,7 +38,7 @@ cell play(const search::replay_table& table, const std::string& strategy, std::u
     for (std::uint64_t k; (k = next++) < seeds;) {
       auto options = base;
       options.seed = first + k;
-      options.clock = &system_time();
+      options.clock = &thread_time();
       auto run = search::replay(table, strategy, options);
       if (!run) {
         std::fprintf(stderr, "%s\n", run.err().text().c_str());
@@ -80,7 +81,7 @@ int main(int argc, char** argv) {
   search::replay_options base;
   std::vector<std::string> files;
   std::string prior;
-  bool shuffle = false;
+  bench::prior_choice choice;
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     const auto number = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
@@ -96,8 +97,12 @@ int main(int argc, char** argv) {
       first = number();
     else if (a == "--prior" && i + 1 < argc)
       prior = argv[++i];
-    else if (a == "--shuffle-prior")
-      shuffle = true;
+    else if (a == "--prior-count")
+      choice.count = number();
+    else if (a == "--prior-tuned")
+      choice.tuned = true;
+    else if (a == "--prior-shuffled")
+      choice.shuffled = true;
     else if (a == "--threads")
       threads = static_cast<unsigned>(number());
     else
@@ -118,7 +123,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s\n", from.err().text().c_str());
         return 2;
       }
-      base.prior = bench::records_of(from->table, shuffle);
+      base.prior = bench::records_of(from->table, choice);
     }
     const auto random = search::expected_random(table, base.trials);
     std::printf("%s: %zu configurations, %zu valid, optimum %.6g\n", loaded->name.c_str(), table.results.size(),

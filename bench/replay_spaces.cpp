@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 namespace attune::bench {
 namespace {
@@ -21,7 +22,7 @@ result<named_table> recorded(const std::string& path) {
 
 /// A cost in the manner of GPU kernels: work a thread and block shapes have sweet spots that depend on each other,
 /// resources run out in steps, flags help or harm by the block's shape.
-named_table synthetic(std::uint64_t seed) {
+named_table synthetic(std::uint64_t seed, std::uint64_t relative) {
   random_engine rng(seed * 7919 + 3);
   const std::size_t d = 5 + rng.below(6);
   std::vector<search::enumerated_space::axis> axes;
@@ -98,6 +99,21 @@ named_table synthetic(std::uint64_t seed) {
   std::size_t ca = 0, cb = 0, fa = 0, fb = 0;
   pair(ca, cb);
   pair(fa, fb);
+  // A relative: the same terms, each of another weight, the sweet spots moved.
+  if (relative != 0) {
+    random_engine other(relative * 104729 + seed);
+    for (auto& b : bowls) {
+      b.weight *= std::exp(0.4 * other.normal());
+      b.centre += 0.1 * other.normal();
+    }
+    for (auto& r : ridges) {
+      r.weight *= std::exp(0.4 * other.normal());
+      r.sum += 0.1 * other.normal();
+    }
+    for (auto& c : cliffs) c.weight *= std::exp(0.4 * other.normal());
+    for (auto& t : tables)
+      for (auto& a : t.add) a *= std::exp(0.4 * other.normal());
+  }
   const double cut = 1.2 + 0.6 * rng.uniform(), fails = 1.1 + 0.6 * rng.uniform();
   const double rough = 0.02 + 0.06 * rng.uniform();
   // Points: the product where it is small, a fixed share of it otherwise; then the constraint.
@@ -128,6 +144,7 @@ named_table synthetic(std::uint64_t seed) {
   }
   named_table out;
   out.name = "synthetic:" + std::to_string(seed);
+  if (relative != 0) out.name += ":" + std::to_string(relative);
   out.table.over = *search::enumerated_space::make(axes, points);
   for (std::size_t i = 0; i < out.table.over->size(); ++i) {
     const auto q = out.table.over->row(i);
@@ -149,23 +166,40 @@ named_table synthetic(std::uint64_t seed) {
 } // namespace
 
 result<named_table> load_table(const std::string& what) {
-  if (what.rfind("synthetic:", 0) == 0) return synthetic(std::strtoull(what.c_str() + 10, nullptr, 10));
+  if (what.rfind("synthetic:", 0) == 0) {
+    char* end = nullptr;
+    const auto seed = std::strtoull(what.c_str() + 10, &end, 10);
+    return synthetic(seed, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : 0);
+  }
   return recorded(what);
 }
 
-std::vector<search::prior_record> records_of(const search::replay_table& table, bool shuffle) {
+std::vector<search::prior_record> records_of(const search::replay_table& table, const prior_choice& how) {
   random_engine rng(99);
   const double sign = table.direction == goal::minimize ? 1 : -1;
   std::vector<search::prior_record> out;
-  for (int k = 0; k < 200; ++k) {
-    const auto i = rng.below(table.results.size());
-    search::prior_record r;
-    r.at = table.over->at(i);
+  const auto result = [&](std::size_t i) {
     const auto& value = table.results[i].value;
-    if (value) r.result = {search::observation::status::measured, sign * *value};
-    out.push_back(std::move(r));
+    return value ? search::observation{search::observation::status::measured, sign * *value} : search::observation{};
+  };
+  if (how.tuned) {
+    search::strategy_options options;
+    options.budget = how.count;
+    const auto plays = *search::make_strategy("auto", table.over, options);
+    while (out.size() < how.count) {
+      const auto p = plays->ask();
+      if (!p) break;
+      out.push_back({*p, result(static_cast<std::size_t>(*table.over->index_of(*p)))});
+      plays->tell(*p, out.back().result);
+    }
+  } else {
+    std::vector<std::size_t> order(table.results.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    rng.shuffle(std::span(order));
+    if (how.count < order.size()) order.resize(how.count);
+    for (const auto i : order) out.push_back({table.over->at(i), result(i)});
   }
-  if (shuffle)
+  if (how.shuffled)
     for (std::size_t k = out.size(); k > 1; --k) std::swap(out[k - 1].result, out[rng.below(k)].result);
   return out;
 }

@@ -16,10 +16,16 @@ struct named_table {
 
 /// Reads a recorded space, or makes the synthetic one of `synthetic:SEED`: 5 to 10 parameters of GPU-kernel kind with
 /// constraints, 2,000 to 20,000 configurations, a cost made of a smooth part, interactions, cliffs, plateaus, noise and
-/// (in every second space) failing regions.
+/// (in every second space) failing regions. `synthetic:SEED:N` is the same space on another device: the same terms,
+/// weighted anew.
 result<named_table> load_table(const std::string& what);
 
-/// 200 random results of a table as a similar task's records; `shuffle`: with their values exchanged at random.
-std::vector<search::prior_record> records_of(const search::replay_table& table, bool shuffle);
+/// Which results of a table stand for a similar task's records.
+struct prior_choice {
+  std::size_t count = 200; ///< at most
+  bool tuned = false;      ///< those of a run of `auto`; false: a random sample
+  bool shuffled = false;   ///< their values exchanged at random: records that mislead
+};
+std::vector<search::prior_record> records_of(const search::replay_table& table, const prior_choice& how);
 
 } // namespace attune::bench

@@ -130,7 +130,9 @@ is set() lines.
     add_spec(*history, r);
 
     replay = command(app, "replay", "Play strategies against a recorded space");
-    replay->add_option("RECORDED", r.recorded, "A Kernel Tuner cache or a T4 file, also gzip")
+    replay
+        ->add_option("RECORDED", r.recorded,
+                     "A Kernel Tuner cache, T4, KTT output, an AutoTVM log or a history, also gzip")
         ->required()
         ->type_name("");
     replay->add_option("--strategy", r.strategy, "Strategies, separated by commas (auto)")->type_name("S[,S...]");

@@ -2,6 +2,7 @@
 #include "cli/json.hpp"
 #include "cli/recorded_table.hpp"
 #include "core/text.hpp"
+#include "core/thread_time.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -40,7 +41,7 @@ result<std::vector<search::replay_run>> play_all(const search::replay_table& tab
       how.trials = options.trials;
       how.workers = options.workers;
       how.seed = options.seed + k;
-      how.clock = &system_time();
+      how.clock = &thread_time();
       auto run = search::replay(table, name, how);
       if (run)
         runs[k] = std::move(*run);
@@ -82,60 +83,81 @@ played summarise(const search::replay_table& table, std::string name, const std:
   return out;
 }
 
-/// Mean best ÷ optimum against trials, the vertical axis logarithmic.
-std::string drawing(const std::string& title, const std::vector<played>& all) {
-  constexpr double width = 760, height = 460, left = 60, right = 150, top = 40, bottom = 40;
-  static const char* colours[] = {"#1b6ca8", "#d1495b", "#2e933c", "#edae49",
-                                  "#7b4b94", "#00798c", "#8d5524", "#555555"};
-  double most = 1.01;
-  std::size_t trials = 2;
-  for (const auto& p : all) {
-    trials = std::max(trials, p.curve.size());
-    for (std::size_t t = 9; t < p.curve.size(); ++t)
-      if (std::isfinite(p.curve[t])) most = std::max(most, p.curve[t]);
+std::string number(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", v);
+  return text;
+}
+
+std::string escaped(std::string_view title) {
+  std::string out;
+  for (const char c : title) {
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
   }
+  return out;
+}
+
+/// Mean best ÷ optimum against trials, the vertical axis logarithmic; random as it is expected is dashed. What lies
+/// above random's tenth trial is cut off: the first trials are not what is compared.
+std::string drawing(const std::string& title, const std::vector<played>& all, std::span<const double> expected) {
+  constexpr double width = 760, height = 460, left = 64, right = 140, top = 44, bottom = 56;
+  static const char* colours[] = {"#1b6ca8", "#d1495b", "#2e933c", "#edae49", "#7b4b94", "#00798c",
+                                  "#8d5524", "#e07be0", "#6b8e23", "#111111", "#ff7f0e"};
+  std::size_t trials = std::max<std::size_t>(expected.size(), 2);
+  double most = 1.01;
+  const std::size_t from = std::min<std::size_t>(9, expected.size() - 1);
+  if (std::isfinite(expected[from])) most = std::max(most, expected[from]);
+  for (const auto& p : all)
+    for (std::size_t t = from; t < p.curve.size(); ++t)
+      if (std::isfinite(p.curve[t])) most = std::max(most, std::min(p.curve[t], 3 * expected[from]));
   const auto x = [&](double t) { return left + (width - left - right) * t / static_cast<double>(trials); };
   const auto y = [&](double v) {
     return height - bottom - (height - top - bottom) * std::log(std::clamp(v, 1.0, most)) / std::log(most);
   };
-  const auto number = [](double v) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", v);
-    return std::string(text);
-  };
-  std::string escaped;
-  for (const char c : title) {
-    if (c == '<')
-      escaped += "&lt;";
-    else if (c == '&')
-      escaped += "&amp;";
-    else
-      escaped += c;
-  }
   std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"760\" height=\"460\" font-family=\"sans-serif\" "
-                    "font-size=\"12\">\n<rect width=\"760\" height=\"460\" fill=\"white\"/>\n<text x=\"60\" y=\"24\">" +
-                    escaped + ": best found / optimum, by trials</text>\n";
+                    "font-size=\"12\">\n<rect width=\"760\" height=\"460\" fill=\"white\"/>\n<text x=\"64\" y=\"24\" "
+                    "font-size=\"14\">" +
+                    escaped(title) + ": best found / optimum</text>\n";
   for (int k = 0; k <= 4; ++k) {
     const double v = std::exp(std::log(most) * k / 4), t = static_cast<double>(trials) * k / 4;
-    out += "<line x1=\"60\" x2=\"610\" y1=\"" + number(y(v)) + "\" y2=\"" + number(y(v)) + "\" stroke=\"#ddd\"/>\n";
-    out += "<text x=\"8\" y=\"" + number(y(v) + 4) + "\">" + number(v) + "</text>\n";
-    out += "<text x=\"" + number(x(t) - 8) + "\" y=\"440\">" + number(std::round(t)) + "</text>\n";
+    out += "<line x1=\"64\" x2=\"620\" y1=\"" + number(y(v)) + "\" y2=\"" + number(y(v)) + "\" stroke=\"#ddd\"/>\n";
+    out += "<text text-anchor=\"end\" x=\"58\" y=\"" + number(y(v) + 4) + "\">" + number(v) + "</text>\n";
+    out += "<text text-anchor=\"middle\" x=\"" + number(x(t)) + "\" y=\"422\">" + number(std::round(t)) + "</text>\n";
   }
+  out += "<text text-anchor=\"middle\" x=\"342\" y=\"444\">trials</text>\n";
+  const auto curve = [&](std::span<const double> values, const std::string& style) {
+    out += "<polyline fill=\"none\" " + style + " points=\"";
+    for (std::size_t t = 0; t < values.size(); ++t) {
+      const double v = values[t];
+      if (std::isfinite(v) && v <= most) out += number(x(static_cast<double>(t + 1))) + "," + number(y(v)) + " ";
+    }
+    out += "\"/>\n";
+  };
+  curve(expected, "stroke-width=\"1\" stroke=\"#888\" stroke-dasharray=\"4 3\"");
+  out += "<text x=\"628\" y=\"60\" fill=\"#888\">random, expected</text>\n";
   for (std::size_t k = 0; k < all.size(); ++k) {
     const std::string colour = colours[k % std::size(colours)];
-    out += "<polyline fill=\"none\" stroke-width=\"1.5\" stroke=\"" + colour + "\" points=\"";
-    for (std::size_t t = 0; t < all[k].curve.size(); ++t)
-      if (std::isfinite(all[k].curve[t]))
-        out += number(x(static_cast<double>(t + 1))) + "," + number(y(all[k].curve[t])) + " ";
-    out += "\"/>\n<text x=\"620\" y=\"" + number(60.0 + 16.0 * static_cast<double>(k)) + "\" fill=\"" + colour + "\">" +
-           all[k].name + "</text>\n";
+    curve(all[k].curve, "stroke-width=\"1.5\" stroke=\"" + colour + "\"");
+    out += "<text x=\"628\" y=\"" + number(78.0 + 18.0 * static_cast<double>(k)) + "\" fill=\"" + colour + "\">" +
+           escaped(all[k].name) + "</text>\n";
   }
   return out + "</svg>\n";
 }
 
+/// A space to make a strategy over, when it is only asked whether there is one of that name.
+search::space_ptr smallest_space() { return *search::enumerated_space::make({{"x", {value(1)}, true}}, {{0}}); }
+
 } // namespace
 
 int run_replay(const replay_command_options& options, output& io) {
+  // What cannot work is said before the first line and before minutes are spent.
+  for (const auto& strategy : options.strategies)
+    if (const auto made = search::make_strategy(strategy, smallest_space(), {}); !made) return io.fail(made.err());
   const auto recorded = storage::read_recorded(options.recorded);
   if (!recorded) return io.fail({errc::invalid_spec, recorded.err().message, recorded.err().where});
   for (const auto& w : recorded->warnings) io.message(w);
@@ -144,6 +166,11 @@ int run_replay(const replay_command_options& options, output& io) {
   if (table->valid() == 0) {
     io.message(options.recorded + ": no configuration has a value");
     return exit_code::no_result;
+  }
+  std::ofstream file;
+  if (!options.svg.empty()) {
+    file.open(options.svg);
+    if (!file) return io.fail({errc::invalid_spec, "cannot be written", options.svg});
   }
   const double optimum = table->optimum();
   const auto random = search::expected_random(*table, options.trials);
@@ -182,8 +209,9 @@ int run_replay(const replay_command_options& options, output& io) {
     io.out() << line << std::flush;
   }
   if (!options.svg.empty()) {
-    std::ofstream file(options.svg);
-    file << drawing(name, all);
+    std::vector<double> ratio;
+    for (const double v : random) ratio.push_back(over_optimum(*table, v, optimum));
+    file << drawing(name, all, ratio);
     file.close();
     if (!file) return io.fail({errc::io, "cannot be written", options.svg});
   }

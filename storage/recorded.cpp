@@ -1,8 +1,7 @@
 #include "storage/recorded.hpp"
 
 #include "core/text.hpp"
-
-#include <nlohmann/json.hpp>
+#include "storage/recorded_format.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,14 +15,9 @@
 namespace attune::storage {
 namespace {
 
-/// A Kernel Tuner cache is one object of thousands of entries, for which the ordered form would be quadratic; T4 needs
-/// the order, since it is the only place where that of the parameters stands.
-using plain_json = nlohmann::json;
-using ordered_json = nlohmann::ordered_json;
+using namespace recorded_format;
 
 constexpr std::size_t max_bytes = std::size_t{1} << 30;
-
-error bad(const std::string& name, std::string why) { return {errc::invalid_spec, std::move(why), name}; }
 
 /// gzopen reads plain files as they are, so one way serves both.
 result<std::string> slurp(const std::string& path) {
@@ -85,63 +79,6 @@ scan walk(std::string& text) {
   return out;
 }
 
-template <class Json>
-value to_value(const Json& j) {
-  if (j.is_boolean()) return value(j.template get<bool>());
-  if (j.is_number_integer()) return value(j.template get<std::int64_t>());
-  if (j.is_number_float()) return value(j.template get<double>());
-  if (j.is_string()) return value(j.template get<std::string>());
-  if (j.is_null()) return value{};
-  // A list or an object as a value (Kernel Tuner allows tuples): by its text.
-  return value(j.dump());
-}
-
-/// As people mean it: 64 and 64.0 are the same value of a parameter.
-bool same(const value& a, const value& b) {
-  if (a.is_number() && b.is_number()) return a.to_double() == b.to_double();
-  return a == b;
-}
-
-/// Finds values in the domains fast: by text first.
-class domain {
-public:
-  std::optional<std::uint32_t> find(const value& v, const std::vector<value>& values) {
-    const auto [at, fresh] = by_text_.try_emplace(v.text(), 0);
-    if (!fresh && at->second < values.size() && same(values[at->second], v)) return at->second;
-    for (std::uint32_t i = 0; i < values.size(); ++i)
-      if (same(values[i], v)) return at->second = i;
-    by_text_.erase(at);
-    return std::nullopt;
-  }
-
-private:
-  std::map<std::string, std::uint32_t> by_text_;
-};
-
-double time_scale(const std::string& unit) {
-  if (unit == "ms") return 1e-3;
-  if (unit == "us") return 1e-6;
-  if (unit == "ns") return 1e-9;
-  return 1;
-}
-
-/// The spellings of a unit of time that tools use; the text itself for anything else.
-std::string canonical_unit(std::string u) {
-  static const std::map<std::string, std::string> names{
-      {"s", "s"},     {"sec", "s"},          {"second", "s"},        {"seconds", "s"},       {"ms", "ms"},
-      {"msec", "ms"}, {"millisecond", "ms"}, {"milliseconds", "ms"}, {"milisecond", "ms"},   {"miliseconds", "ms"},
-      {"us", "us"},   {"usec", "us"},        {"microsecond", "us"},  {"microseconds", "us"}, {"ns", "ns"},
-      {"nsec", "ns"}, {"nanosecond", "ns"},  {"nanoseconds", "ns"}};
-  const auto found = names.find(u);
-  return found == names.end() ? u : found->second;
-}
-
-/// Rates are better when they are higher.
-bool is_rate(const std::string& metric) {
-  return metric.find("/s") != std::string::npos || metric.find("FLOPS") != std::string::npos ||
-         metric.find("flops") != std::string::npos || metric.find("throughput") != std::string::npos;
-}
-
 std::optional<failure_kind> failure_of_word(const std::string& word) {
   if (word.find("Compilation") != std::string::npos || word == "compile" || word == "compilation")
     return failure_kind::build_error;
@@ -152,69 +89,6 @@ std::optional<failure_kind> failure_of_word(const std::string& word) {
   if (word == "correctness" || word == "incorrect" || word.find("Verification") != std::string::npos)
     return failure_kind::wrong_output;
   return std::nullopt;
-}
-
-template <class Json>
-double number_or(const Json& object, const char* key, double otherwise) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_number() ? at->template get<double>() : otherwise;
-}
-
-nanoseconds milliseconds(double ms) {
-  return std::isfinite(ms) && ms > 0 && ms < 1e12 ? from_seconds(ms * 1e-3) : nanoseconds{0};
-}
-
-/// Builds the space; doubled configurations replace the earlier one.
-class collector {
-public:
-  explicit collector(recorded_space& into) : into_(into), domains_(into.parameters.size()) {}
-
-  /// None where a value is not in its domain (`grow`: it is added).
-  std::optional<std::uint32_t> index(std::size_t parameter, const value& v, bool grow) {
-    auto& values = into_.parameters[parameter].values;
-    if (const auto i = domains_[parameter].find(v, values)) return i;
-    if (!grow) return std::nullopt;
-    values.push_back(v);
-    return static_cast<std::uint32_t>(values.size() - 1);
-  }
-  void add(recorded_trial t) {
-    const auto [at, fresh] = seen_.try_emplace(t.at, into_.trials.size());
-    if (fresh)
-      into_.trials.push_back(std::move(t));
-    else {
-      into_.trials[at->second] = std::move(t);
-      ++doubled_;
-    }
-  }
-  std::size_t doubled() const { return doubled_; }
-
-private:
-  recorded_space& into_;
-  std::vector<domain> domains_;
-  std::map<std::vector<std::uint32_t>, std::size_t> seen_;
-  std::size_t doubled_ = 0;
-};
-
-void fail(recorded_trial& t, failure_kind kind, std::string message) {
-  failure f;
-  f.kind = kind;
-  f.message = std::move(message);
-  t.result.data = std::move(f);
-}
-
-/// A measured value, or bad_metric where it is none.
-template <class Json>
-void measure(recorded_trial& t, double written, const Json* samples, double scale) {
-  if (!std::isfinite(written) || written < 0) return fail(t, failure_kind::bad_metric, "no finite value is recorded");
-  measurement m;
-  t.written = written;
-  m.value = written * scale;
-  if (samples != nullptr && samples->is_array())
-    for (const auto& s : *samples)
-      if (s.is_number() && std::isfinite(s.template get<double>()))
-        m.samples.push_back(s.template get<double>() * scale);
-  if (m.samples.empty()) m.samples.push_back(m.value);
-  t.result.data = std::move(m);
 }
 
 result<recorded_space> kernel_tuner(const plain_json& root, const std::string& name) {
@@ -375,32 +249,29 @@ result<recorded_space> t4(const ordered_json& root, const std::string& name) {
   if (incomplete > 0) out.warnings.push_back(std::to_string(incomplete) + " results without all parameters left out");
   if (out.trials.empty()) return bad(name, "there is no result in it");
   if (is_rate(out.metric)) out.direction = goal::maximize;
-  // T4 states no domains: numbers are put in order, and the points follow.
-  for (std::size_t d = 0; d < out.parameters.size(); ++d) {
-    auto& values = out.parameters[d].values;
-    if (!std::all_of(values.begin(), values.end(), [](const value& v) { return v.is_number(); })) continue;
-    std::vector<std::uint32_t> order(values.size()), rank(values.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return values[a].to_double() < values[b].to_double(); });
-    std::vector<value> sorted;
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-      rank[order[i]] = i;
-      sorted.push_back(values[order[i]]);
-    }
-    values = std::move(sorted);
-    for (auto& t : out.trials) t.at[d] = rank[t.at[d]];
-  }
+  sort_numbers(out);
   return out;
+}
+
+constexpr const char* neither = "is no recorded space: no Kernel Tuner cache, T4, KTT output, AutoTVM log or history";
+
+/// Whether a line is a whole JSON object that a log could consist of.
+bool is_record(std::string_view line) {
+  const auto j = plain_json::parse(line, nullptr, false);
+  return j.is_object() && (j.contains("input") || j.contains("i") || (j.contains("config") && j.contains("value")));
 }
 
 } // namespace
 
 result<recorded_space> parse_recorded(std::string_view text, const std::string& name) {
-  std::string whole(text);
-  const std::string_view begin = trim(whole);
+  const std::string_view begin = trim(text);
   if (begin.empty()) return bad(name, "is empty");
-  if (begin.front() != '{') return bad(name, "is no recorded space: neither a Kernel Tuner cache nor T4");
+  // A log has one object a line, the first of which is whole; a document of one line is no log.
+  const auto line_end = begin.find('\n');
+  const bool log = begin.front() == '#' || is_record(begin.substr(0, line_end));
+  if (log) return lines(text, name);
+  if (begin.front() != '{') return bad(name, neither);
+  std::string whole(text);
   const scan seen = walk(whole);
   std::vector<std::string> warnings;
   if (!seen.complete) {
@@ -418,8 +289,10 @@ result<recorded_space> parse_recorded(std::string_view text, const std::string& 
       const auto root = ordered_json::parse(whole, nullptr, false);
       if (root.is_discarded()) return bad(name, "is no JSON object");
       if (root.contains("results") && root["results"].is_array()) return t4(root, name);
+      if (root.contains("Results") && root["Results"].is_array()) return ktt(root, name);
+      if (root.contains("records") && root["records"].is_array()) return history(root, name);
     }
-    return bad(name, "is no recorded space: neither a Kernel Tuner cache nor T4");
+    return bad(name, neither);
   };
   auto out = out_of();
   if (out) out->warnings.insert(out->warnings.begin(), warnings.begin(), warnings.end());

@@ -1,6 +1,7 @@
 #include "search/strategies/gaussian_process.hpp"
 
 #include "search/strategies/features.hpp"
+#include "search/strategies/simd.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,13 +11,10 @@ namespace {
 
 constexpr double prior_weight = 0.5; ///< a quarter of the prior's middle weight
 constexpr double prior_spread = 1.5;
-
-/// Rational quadratic of exponent 2, with r² / 4 under the power.
-template <class T>
-T covariance(T r2) {
-  const T b = T(1) + r2 * T(0.25);
-  return T(1) / (b * b);
-}
+/// At this distance a similar task's results are worth half of one's own.
+constexpr double source_weight = 1.66;
+constexpr double foreign_noise = -3;
+constexpr std::size_t tile = 128; ///< points predicted at once: what stays in the second cache
 
 /// Domains longer than the tables are coded in equal steps; `codes` itself is the code of inactive.
 std::uint32_t code(std::uint32_t index, std::uint32_t size, std::uint32_t codes) {
@@ -26,65 +24,133 @@ std::uint32_t code(std::uint32_t index, std::uint32_t size, std::uint32_t codes)
 
 } // namespace
 
-gaussian_process::gaussian_process(const space& over) {
-  const auto add = [this, &over](std::size_t parameter, std::uint32_t codes, std::vector<float> squares) {
-    parameter_.push_back(parameter);
-    domain_.push_back(over.parameters()[parameter].size);
-    sizes_.push_back(codes);
-    squares_.push_back(std::move(squares));
-    log_weight_.push_back(std::log(prior_weight * 4));
-    ++d_;
-  };
+gaussian_process::gaussian_process(const space& over, std::size_t sources) : sources_(sources) {
   for (std::size_t parameter = 0; parameter < over.parameters().size(); ++parameter) {
     const auto& info = over.parameters()[parameter];
-    const std::uint32_t size = std::min<std::uint32_t>(info.size, 255);
-    const std::uint32_t codes = size + 1; // the last one: inactive
-    std::vector<float> sq(std::size_t{codes} * codes);
-    for (std::uint32_t a = 0; a < codes; ++a)
-      for (std::uint32_t b = 0; b < codes; ++b) {
-        float d = a == b ? 0.0f : 1.0f;
-        if (info.ordinal && a < size && b < size && size > 1)
-          d = std::abs(static_cast<float>(a) - static_cast<float>(b)) / static_cast<float>(size - 1);
-        sq[std::size_t{a} * codes + b] = d * d;
-      }
-    add(parameter, codes, std::move(sq));
-    // A second distance over the same codes: how differently the two values are aligned.
     const auto aligned = info.size < 256 ? alignment(over, parameter) : std::vector<std::uint8_t>{};
-    if (aligned.empty()) continue;
-    sq.assign(std::size_t{codes} * codes, 0.0f);
-    for (std::uint32_t a = 0; a < size; ++a)
-      for (std::uint32_t b = 0; b < size; ++b) {
+    term t;
+    t.parameter = parameter;
+    t.size = info.size;
+    t.middle = t.log_weight = std::log(prior_weight * 4);
+    t.free = info.size > 1 || info.conditional;
+    if (info.conditional) {
+      // Absent is as far from every value as two values can be.
+      t.what = kind::table;
+      const std::uint32_t values = std::min<std::uint32_t>(info.size, 255), codes = values + 1;
+      const auto fill = [&](auto&& square) {
+        t.squares.assign(std::size_t{codes} * codes, 0.0f);
+        for (std::uint32_t a = 0; a < codes; ++a)
+          for (std::uint32_t b = 0; b < codes; ++b) t.squares[std::size_t{a} * codes + b] = square(a, b);
+      };
+      fill([&](std::uint32_t a, std::uint32_t b) {
+        if (a == b) return 0.0f;
+        if (!info.ordinal || a == values || b == values) return 1.0f;
+        const float d = (static_cast<float>(a) - static_cast<float>(b)) / static_cast<float>(values - 1);
+        return d * d;
+      });
+      terms_.push_back(t);
+      if (aligned.empty()) continue;
+      fill([&](std::uint32_t a, std::uint32_t b) {
+        if (a == values || b == values) return 0.0f;
         const float d = (static_cast<float>(aligned[a]) - static_cast<float>(aligned[b])) / 4;
-        sq[std::size_t{a} * codes + b] = d * d;
-      }
-    add(parameter, codes, std::move(sq));
+        return d * d;
+      });
+      terms_.push_back(std::move(t));
+      continue;
+    }
+    t.what = info.ordinal ? kind::linear : kind::category;
+    if (info.ordinal) {
+      t.of.resize(info.size);
+      for (std::uint32_t v = 0; v < info.size; ++v)
+        t.of[v] = info.size > 1 ? static_cast<float>(v) / static_cast<float>(info.size - 1) : 0;
+    }
+    terms_.push_back(t);
+    if (aligned.empty()) continue;
+    // A second distance over the same values: how differently they are aligned.
+    t.what = kind::linear;
+    t.of.assign(info.size, 0);
+    for (std::uint32_t v = 0; v < info.size; ++v) t.of[v] = static_cast<float>(aligned[v]) / 4;
+    terms_.push_back(std::move(t));
   }
-  rebuild_tables();
+  for (std::size_t s = 0; s < sources; ++s) {
+    term t;
+    t.parameter = over.parameters().size() + s;
+    t.what = kind::category;
+    t.middle = t.log_weight = std::log(source_weight);
+    terms_.push_back(std::move(t));
+  }
+  weigh_terms();
 }
 
-void gaussian_process::rebuild_tables() {
-  tables_ = squares_;
-  for (std::size_t d = 0; d < d_; ++d) {
-    const auto w = static_cast<float>(std::exp(log_weight_[d]));
-    for (auto& v : tables_[d]) v *= w;
+void gaussian_process::begin_as(const gaussian_process& other) {
+  for (std::size_t d = 0; d < std::min(terms_.size() - sources_, other.terms_.size() - other.sources_); ++d)
+    terms_[d].log_weight = other.terms_[d].log_weight;
+  log_foreign_noise_ = other.log_noise_;
+  n_ = 0;
+  weigh_terms();
+}
+
+float gaussian_process::coordinate(const term& t, std::uint32_t index) const {
+  switch (t.what) {
+  case kind::linear:
+    return t.of[index];
+  case kind::category:
+    return static_cast<float>(index);
+  case kind::table:
+    return static_cast<float>(code(index, t.size, std::min<std::uint32_t>(t.size, 255)));
+  }
+  return 0;
+}
+
+void gaussian_process::weigh_terms() {
+  scale_.resize(terms_.size());
+  tables_.resize(terms_.size());
+  for (std::size_t d = 0; d < terms_.size(); ++d) {
+    const double w = std::exp(terms_[d].log_weight);
+    scale_[d] = static_cast<float>(terms_[d].what == kind::linear ? std::sqrt(w) : w);
+    if (terms_[d].what != kind::table) continue;
+    tables_[d] = terms_[d].squares;
+    for (auto& v : tables_[d]) v *= scale_[d];
+  }
+  for (std::size_t d = 0; d < terms_.size(); ++d) {
+    const float s = terms_[d].what == kind::linear ? scale_[d] : 1.0f;
+    for (std::size_t i = 0; i < n_; ++i) x_[d * stride_ + i] = raw_[i * terms_.size() + d] * s;
   }
 }
 
-void gaussian_process::rows_of(std::span<const std::uint32_t> p, std::uint32_t* out) const {
-  for (std::size_t d = 0; d < d_; ++d) out[d] = code(p[parameter_[d]], domain_[d], sizes_[d] - 1);
-}
-
-void gaussian_process::set(std::span<const point* const> x, std::span<const double> y) {
+void gaussian_process::set(std::span<const point* const> x, std::span<const double> y,
+                           std::span<const std::uint32_t> source) {
   // The factor does not depend on y: of the points that are the same as before it is kept.
-  std::vector<std::uint32_t> codes(x.size() * d_);
-  for (std::size_t i = 0; i < x.size(); ++i) rows_of(*x[i], codes.data() + i * d_);
+  const std::size_t d_ = terms_.size();
+  std::vector<float> raw(x.size() * d_);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    float* r = raw.data() + i * d_;
+    for (std::size_t d = 0; d + sources_ < d_; ++d) r[d] = coordinate(terms_[d], (*x[i])[terms_[d].parameter]);
+    for (std::size_t s = 0; s < sources_; ++s) r[d_ - sources_ + s] = !source.empty() && source[i] == s + 1 ? 1 : 0;
+  }
   std::size_t same = 0;
-  while (same < std::min(n_, x.size()) && std::equal(codes.begin() + static_cast<std::ptrdiff_t>(same * d_),
-                                                     codes.begin() + static_cast<std::ptrdiff_t>((same + 1) * d_),
-                                                     x_.begin() + static_cast<std::ptrdiff_t>(same * d_)))
+  while (same < std::min(n_, x.size()) && std::equal(raw.begin() + static_cast<std::ptrdiff_t>(same * d_),
+                                                     raw.begin() + static_cast<std::ptrdiff_t>((same + 1) * d_),
+                                                     raw_.begin() + static_cast<std::ptrdiff_t>(same * d_)))
     ++same;
-  x_ = std::move(codes);
+  raw_ = std::move(raw);
   n_ = x.size();
+  foreign_.assign(n_, 0);
+  if (!source.empty())
+    for (std::size_t i = 0; i < n_; ++i) foreign_[i] = source[i] != 0;
+  if (stride_ < n_) {
+    stride_ = n_ + n_ / 2 + 16;
+    x_.assign(stride_ * d_, 0);
+    for (std::size_t d = 0; d < d_; ++d) {
+      const float s = terms_[d].what == kind::linear ? scale_[d] : 1.0f;
+      for (std::size_t i = 0; i < n_; ++i) x_[d * stride_ + i] = raw_[i * d_ + d] * s;
+    }
+  } else {
+    for (std::size_t d = 0; d < d_; ++d) {
+      const float s = terms_[d].what == kind::linear ? scale_[d] : 1.0f;
+      for (std::size_t i = same; i < n_; ++i) x_[d * stride_ + i] = raw_[i * d_ + d] * s;
+    }
+  }
   centre_ = 0;
   for (const double v : y) centre_ += v;
   centre_ /= static_cast<double>(n_);
@@ -94,32 +160,48 @@ void gaussian_process::set(std::span<const point* const> x, std::span<const doub
   weigh();
 }
 
+void gaussian_process::distances(std::size_t j, const float* columns, std::size_t stride, std::size_t count,
+                                 float* r2) const {
+  const auto& run = loops();
+  std::fill(r2, r2 + count, 0.0f);
+  for (std::size_t d = 0; d < terms_.size(); ++d) {
+    const float x = x_[d * stride_ + j];
+    const float* c = columns + d * stride;
+    switch (terms_[d].what) {
+    case kind::linear:
+      if (terms_[d].free) run.add_squares(x, c, count, r2);
+      break;
+    case kind::category:
+      if (terms_[d].free) run.add_unequal(x, scale_[d], c, count, r2);
+      break;
+    case kind::table: {
+      const std::size_t codes = std::min<std::uint32_t>(terms_[d].size, 255) + std::size_t{1};
+      const float* table = tables_[d].data() + static_cast<std::size_t>(x) * codes;
+      for (std::size_t i = 0; i < count; ++i) r2[i] += table[static_cast<std::size_t>(c[i])];
+      break;
+    }
+    }
+  }
+}
+
 void gaussian_process::factorise(std::size_t from) {
-  l_.resize(n_ * (n_ + 1) / 2);
-  const double noise = std::exp(log_noise_) + 1e-8;
+  l_.resize(row(n_));
+  r2_.resize(n_);
+  const double own = std::exp(log_noise_) + 1e-8, others = std::exp(log_foreign_noise_) + 1e-8;
+  const auto dot = loops().dot;
   for (std::size_t i = from; i < n_; ++i) {
     double* li = l_.data() + row(i);
-    for (std::size_t j = 0; j <= i; ++j) {
-      float r2 = 0;
-      for (std::size_t d = 0; d < d_; ++d) r2 += tables_[d][x_[i * d_ + d] * sizes_[d] + x_[j * d_ + d]];
-      li[j] = covariance<double>(r2) + (i == j ? noise : 0);
+    distances(i, x_.data(), stride_, i, r2_.data());
+    for (std::size_t j = 0; j < i; ++j) {
+      const double b = 1 + static_cast<double>(r2_[j]) * 0.25;
+      li[j] = 1 / (b * b);
     }
+    li[i] = 1 + (foreign_[i] != 0 ? others : own);
     for (std::size_t j = 0; j < i; ++j) {
       const double* lj = l_.data() + row(j);
-      double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-      std::size_t k = 0;
-      for (; k + 4 <= j; k += 4) {
-        s0 += li[k] * lj[k];
-        s1 += li[k + 1] * lj[k + 1];
-        s2 += li[k + 2] * lj[k + 2];
-        s3 += li[k + 3] * lj[k + 3];
-      }
-      for (; k < j; ++k) s0 += li[k] * lj[k];
-      li[j] = (li[j] - ((s0 + s1) + (s2 + s3))) / lj[j];
+      li[j] = (li[j] - dot(li, lj, j)) / lj[j];
     }
-    double s = 0;
-    for (std::size_t k = 0; k < i; ++k) s += li[k] * li[k];
-    li[i] = std::sqrt(std::max(1e-10, li[i] - s));
+    li[i] = std::sqrt(std::max(1e-10, li[i] - dot(li, li, i)));
   }
 }
 
@@ -128,8 +210,7 @@ double gaussian_process::weigh() {
   alpha_ = y_;
   for (std::size_t i = 0; i < n_; ++i) {
     const double* li = l_.data() + row(i);
-    for (std::size_t k = 0; k < i; ++k) alpha_[i] -= li[k] * alpha_[k];
-    alpha_[i] /= li[i];
+    alpha_[i] = (alpha_[i] - loops().dot(li, alpha_.data(), i)) / li[i];
     log_det += std::log(li[i]);
     fit += alpha_[i] * alpha_[i];
   }
@@ -140,42 +221,68 @@ double gaussian_process::weigh() {
     for (std::size_t k = 0; k < i; ++k) alpha_[k] -= li[k] * alpha_[i];
   }
   double posterior = -0.5 * static_cast<double>(n_) * std::log(scale2_) - log_det;
-  for (const double w : log_weight_) {
-    const double z = (w - std::log(prior_weight * 4)) / prior_spread;
+  for (const auto& t : terms_) {
+    const double z = (t.log_weight - t.middle) / prior_spread;
     posterior -= 0.5 * z * z;
   }
-  const double z = (log_noise_ + 6) / 2;
-  return posterior - 0.5 * z * z;
+  const double z = (log_noise_ + 6) / 2, f = (log_foreign_noise_ - foreign_noise) / 2;
+  return posterior - 0.5 * z * z - 0.5 * f * f;
 }
 
 double gaussian_process::solve() {
-  rebuild_tables();
+  weigh_terms();
   factorise(0);
   return weigh();
 }
 
-void gaussian_process::tune(int passes) {
-  double best = solve();
-  double step = 1.2;
-  for (int p = 0; p < passes; ++p, step *= 0.6) {
-    for (std::size_t d = 0; d <= d_; ++d) {
-      if (d < d_ && sizes_[d] <= 2) continue; // a single value: its weight means nothing
-      double& v = d < d_ ? log_weight_[d] : log_noise_;
-      const double before = v;
-      bool moved = false;
-      for (const double s : {step, -step}) {
-        v = std::clamp(before + s, d < d_ ? -6.0 : -14.0, d < d_ ? 7.0 : 0.0);
-        const double now = solve();
-        if (now > best + 1e-9) {
-          best = now;
-          moved = true;
-          break;
-        }
-      }
-      if (!moved) v = before;
+bool gaussian_process::improve(std::size_t which, double step) {
+  const bool weight = which < terms_.size();
+  if (weight && !terms_[which].free) return false;
+  double& v = weight ? terms_[which].log_weight : which == terms_.size() ? log_noise_ : log_foreign_noise_;
+  const double before = v;
+  for (const double s : {step, -step}) {
+    v = std::clamp(before + s, weight ? -6.0 : -14.0, weight ? 7.0 : 2.0);
+    if (!weight && which == terms_.size()) v = std::min(v, 0.0);
+    const double now = solve();
+    if (now > best_ + 1e-9) {
+      best_ = now;
+      return true;
     }
   }
-  solve();
+  v = before;
+  return false;
+}
+
+void gaussian_process::tune(int passes) {
+  begin_tuning(passes);
+  while (tune_some()) {
+  }
+}
+
+void gaussian_process::begin_tuning(int passes) {
+  left_ = unknowns() * static_cast<std::size_t>(passes);
+  next_ = 0;
+  step_ = 1.2;
+}
+
+bool gaussian_process::tune_some() {
+  if (left_ == 0) return false;
+  // Two cubes of 200 points is what one ask may take.
+  constexpr double portion = 2 * 200.0 * 200.0 * 200.0;
+  best_ = solve();
+  bool moved = true; // whether the factor is that of the weights
+  for (double spent = 0; left_ > 0 && spent < portion;) {
+    moved = improve(next_, step_);
+    const double n = static_cast<double>(n_);
+    spent += n * n * n + 2000 * n;
+    --left_;
+    if (++next_ == unknowns()) {
+      next_ = 0;
+      step_ *= 0.6;
+    }
+  }
+  if (!moved) solve();
+  return left_ > 0;
 }
 
 void gaussian_process::predict(std::span<const point> at, std::vector<float>& mean,
@@ -183,47 +290,40 @@ void gaussian_process::predict(std::span<const point> at, std::vector<float>& me
   const std::size_t m = at.size();
   mean.assign(m, 0);
   deviation.assign(m, 0);
-  std::vector<std::uint32_t> codes(m * d_), one(d_); // by parameter, so that a table is read in one go
-  for (std::size_t i = 0; i < m; ++i) {
-    rows_of(at[i], one.data());
-    for (std::size_t d = 0; d < d_; ++d) codes[d * m + i] = one[d];
-  }
-  std::vector<float> v(n_ * m), r2(m);
-  for (std::size_t j = 0; j < n_; ++j) {
-    std::fill(r2.begin(), r2.end(), 0.0f);
-    for (std::size_t d = 0; d < d_; ++d) {
-      const float* table = tables_[d].data() + std::size_t{x_[j * d_ + d]} * sizes_[d];
-      const std::uint32_t* c = codes.data() + d * m;
-      for (std::size_t i = 0; i < m; ++i) r2[i] += table[c[i]];
-    }
-    float* vj = v.data() + j * m;
-    const auto a = static_cast<float>(alpha_[j]);
-    for (std::size_t i = 0; i < m; ++i) {
-      vj[i] = covariance<float>(r2[i]);
-      mean[i] += a * vj[i];
-    }
-  }
-  // Forward substitution for all points at once; the points are the inner loop.
-  std::vector<float>& explained = r2;
-  std::fill(explained.begin(), explained.end(), 0.0f);
-  for (std::size_t j = 0; j < n_; ++j) {
-    float* vj = v.data() + j * m;
-    for (std::size_t k = 0; k < j; ++k) {
-      const auto f = static_cast<float>(l_[row(j) + k]);
-      const float* vk = v.data() + k * m;
-      for (std::size_t i = 0; i < m; ++i) vj[i] -= f * vk[i];
-    }
-    const auto inverse = static_cast<float>(1 / l_[row(j) + j]);
-    for (std::size_t i = 0; i < m; ++i) {
-      vj[i] *= inverse;
-      explained[i] += vj[i] * vj[i];
-    }
-  }
+  const auto& run = loops();
+  std::vector<float> l(l_.begin(), l_.end()), inverse(n_);
+  for (std::size_t j = 0; j < n_; ++j) inverse[j] = static_cast<float>(1 / l_[row(j) + j]);
+  std::vector<float> columns(terms_.size() * tile), v(n_ * tile), r2(tile), sum(tile), explained(tile);
   const auto scale = static_cast<float>(std::sqrt(scale2_));
-  for (std::size_t i = 0; i < m; ++i) {
-    mean[i] += static_cast<float>(centre_);
-    deviation[i] = scale * std::sqrt(std::max(1e-6f, 1.0f - explained[i]));
+  for (std::size_t begin = 0; begin < m; begin += tile) {
+    const std::size_t here = std::min(tile, m - begin), width = (here + 31) / 32 * 32;
+    for (std::size_t d = 0; d < terms_.size(); ++d) {
+      float* c = columns.data() + d * tile;
+      std::fill(c, c + width, 0.0f);
+      if (d + sources_ >= terms_.size()) continue; // of this task
+      const float s = terms_[d].what == kind::linear ? scale_[d] : 1.0f;
+      for (std::size_t i = 0; i < here; ++i) c[i] = coordinate(terms_[d], at[begin + i][terms_[d].parameter]) * s;
+    }
+    std::fill(sum.begin(), sum.end(), 0.0f);
+    std::fill(explained.begin(), explained.end(), 0.0f);
+    for (std::size_t j = 0; j < n_; ++j) {
+      distances(j, columns.data(), tile, width, r2.data());
+      run.covariances(r2.data(), static_cast<float>(alpha_[j]), width, v.data() + j * width, sum.data());
+    }
+    run.solve(l.data(), inverse.data(), n_, v.data(), width, explained.data());
+    for (std::size_t i = 0; i < here; ++i) {
+      mean[begin + i] = sum[i] + static_cast<float>(centre_);
+      deviation[begin + i] = scale * std::sqrt(std::max(1e-6f, 1.0f - explained[i]));
+    }
   }
+}
+
+double gaussian_process::log_density(const point& at, double y) const {
+  std::vector<float> mean, deviation;
+  predict(std::span(&at, 1), mean, deviation);
+  const double d = deviation[0], variance = d * d + scale2_ * std::exp(log_noise_);
+  const double residual = y - static_cast<double>(mean[0]);
+  return -0.5 * (std::log(variance) + residual * residual / variance);
 }
 
 } // namespace attune::search

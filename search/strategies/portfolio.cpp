@@ -21,27 +21,44 @@ std::size_t starts(const space& over, const strategy_options& o) {
   return n;
 }
 
-class gp_search final : public proposer {
+/// The first trials: what was best for similar tasks, then a space-filling start; of that, as far as the similar tasks
+/// are believed, the trials are the model's already.
+class opening {
 public:
-  gp_search(const space& over, const strategy_options& o) : starts_(starts(over, o)), gp_(over, o.prior) {
-    seeds_ = gp_.prior().seeds(6);
+  opening(const space& over, const strategy_options& o, const transfer& prior)
+      : seeds_(prior.seeds(over, 2)), left_(starts(over, o)) {
+    left_ -= std::min(left_, seeds_.size());
+  }
+  /// None: it is over, for this trial at least.
+  std::optional<point> next(const ledger& all, bool anything_measured, double trust, random_engine& rng) {
+    if (next_seed_ < seeds_.size()) return seeds_[next_seed_++];
+    if (anything_measured && (left_ == 0 || (trust > 0 && rng.chance(trust)))) return std::nullopt;
+    left_ -= std::min<std::size_t>(left_, 1);
+    return farthest(all, rng);
   }
 
+private:
+  std::vector<point> seeds_;
+  std::size_t next_seed_ = 0, left_;
+};
+
+class gp_search final : public proposer {
+public:
+  gp_search(const space& over, const strategy_options& o) : gp_(over, o.prior), start_(over, o, gp_.prior()) {}
+
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
-    if (next_seed_ < seeds_.size()) return seeds_[next_seed_++];
-    if (all.told().size() + all.pending().size() < starts_ || elite_.empty()) return farthest(all, rng);
+    if (auto p = start_.next(all, !elite_.empty(), gp_.trust(), rng)) return p;
     return gp_.choose(all, data_, elite_, rng);
   }
   void learn(const ledger& all, random_engine& rng) override {
     data_.take(all.told().back(), rng);
     elite_.take(all.told().back());
+    gp_.look(data_);
   }
 
 private:
-  std::size_t starts_;
-  std::vector<point> seeds_; ///< what was best for similar tasks
-  std::size_t next_seed_ = 0;
   gp_chooser gp_;
+  opening start_;
   training_set data_{capacity};
   elite_set elite_{8};
 };
@@ -49,13 +66,10 @@ private:
 class portfolio final : public proposer {
 public:
   portfolio(const space& over, const strategy_options& o)
-      : starts_(starts(over, o)), gp_(over, o.prior), forest_(over) {
-    seeds_ = gp_.prior().seeds(6);
-  }
+      : gp_(over, o.prior), start_(over, o, gp_.prior()), forest_(over) {}
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
-    if (next_seed_ < seeds_.size()) return seeds_[next_seed_++];
-    if (all.told().size() + all.pending().size() < starts_ || elite_.empty()) return farthest(all, rng);
+    if (auto p = start_.next(all, !elite_.empty(), gp_.trust(), rng)) return p;
     const arm a = draw(rng);
     std::optional<point> p;
     if (a == gaussian)
@@ -74,6 +88,7 @@ public:
     const auto& t = all.told().back();
     data_.take(t, rng);
     elite_.take(t);
+    gp_.look(data_);
     const auto from = origin_.find(t.at);
     if (from == origin_.end()) return;
     credit_[from->second].take(all.best() == &t);
@@ -105,10 +120,8 @@ private:
     return local;
   }
 
-  std::size_t starts_;
-  std::vector<point> seeds_; ///< what was best for similar tasks
-  std::size_t next_seed_ = 0;
   gp_chooser gp_;
+  opening start_;
   forest_chooser forest_;
   training_set data_{capacity};
   elite_set elite_{8};

@@ -1,35 +1,37 @@
 #pragma once
 
-#include "search/strategies/extra_tree.hpp"
 #include "search/strategies/moves.hpp"
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace attune::search {
 
-/// What similar tasks say about this one: where to begin, and a prediction whose weight is fitted to the task's own
-/// results. Foreign results that rank the own ones wrongly get the weight 0 and are thereby dropped. Cost: a forest
-/// grown once; about 0.5 ms for a thousand predictions.
+/// What similar tasks have shown, as data for a model and as places to begin. At most `kept` results
+/// over all sources, evenly by rank; only the shape of a source's costs is used, not
+/// their scale. Of more than three sources the most similar ones.
 class transfer {
 public:
+  static constexpr std::size_t kept = 120, most_sources = 3;
   transfer(const space& over, std::span<const prior_record> records);
-  bool empty() const noexcept { return trees_.empty(); }
-  /// The best of the similar tasks, best first, the tasks in turn; at most `count`.
-  std::vector<point> seeds(std::size_t count) const;
-  /// Fits the weight: the slope of the own targets on the predictions, 0 where the ranks disagree (Kendall's tau of at
-  /// most 0.15) or fewer than five results are there. Returns the predictions for `x` times the weight.
-  std::vector<float> weigh(std::span<const point* const> x, std::span<const double> y);
-  /// The weighted predictions for `at`.
-  std::vector<float> predict(std::span<const point> at) const;
-  double weight() const noexcept { return weight_; }
+
+  bool empty() const noexcept { return targets_.empty(); }
+  std::size_t sources() const noexcept { return best_.size(); }
+  std::span<const point> points() const noexcept { return points_; }
+  /// As training_set::targets() has them, each source by itself.
+  std::span<const double> targets() const noexcept { return targets_; }
+  /// Of each point, from 1.
+  std::span<const std::uint32_t> source() const noexcept { return source_; }
+  /// Where to begin: the best of the most similar task, then, of the good ones of all tasks, those that are farthest
+  /// from what was taken before; at most `count`.
+  std::vector<point> seeds(const space& over, std::size_t count) const;
 
 private:
-  std::vector<float> forest(const code_table& at) const;
-  rank_features features_;
-  std::vector<std::vector<told_trial>> best_; ///< per source, by cost
-  std::vector<extra_tree> trees_;
-  double weight_ = 0;
+  std::vector<point> points_;
+  std::vector<double> targets_;
+  std::vector<std::uint32_t> source_;
+  std::vector<std::vector<point>> best_; ///< per source, by cost
 };
 
 } // namespace attune::search

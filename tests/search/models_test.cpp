@@ -2,6 +2,7 @@
 #include "search/strategies/features.hpp"
 #include "search/strategies/gaussian_process.hpp"
 #include "search/strategies/moves.hpp"
+#include "search/strategies/simd.hpp"
 #include "tests/search/spaces.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -68,6 +69,102 @@ BOOST_AUTO_TEST_CASE(adding_a_point_gives_the_same_as_starting_anew) {
   fresh.predict(at, m2, d2);
   BOOST_TEST((m1 == m2));
   BOOST_TEST((d1 == d2));
+}
+
+BOOST_AUTO_TEST_CASE(every_variant_of_the_loops_gives_the_same_bits) {
+  random_engine rng(5);
+  for (const std::size_t n : {1u, 7u, 8u, 9u, 31u, 64u, 200u}) {
+    std::vector<double> a(n), b(n);
+    for (std::size_t i = 0; i < n; ++i) a[i] = rng.normal(), b[i] = rng.normal();
+    BOOST_TEST(loops().dot(a.data(), b.data(), n) == plain_loops().dot(a.data(), b.data(), n));
+    std::vector<float> column(n), r1(n, 0.5f), r2(n, 0.5f), k1(n), k2(n), s1(n), s2(n);
+    for (auto& c : column) c = static_cast<float>(rng.normal());
+    const float x = column[n / 2];
+    loops().add_squares(x, column.data(), n, r1.data());
+    plain_loops().add_squares(x, column.data(), n, r2.data());
+    loops().add_unequal(x, 0.3f, column.data(), n, r1.data());
+    plain_loops().add_unequal(x, 0.3f, column.data(), n, r2.data());
+    loops().covariances(r1.data(), 0.7f, n, k1.data(), s1.data());
+    plain_loops().covariances(r2.data(), 0.7f, n, k2.data(), s2.data());
+    BOOST_TEST((r1 == r2));
+    BOOST_TEST((k1 == k2));
+    BOOST_TEST((s1 == s2));
+    const std::size_t width = 64;
+    std::vector<float> l(n * (n + 1) / 2), inverse(n), v1(n * width), e1(width), e2(width);
+    for (auto& f : l) f = 0.1f * static_cast<float>(rng.normal());
+    for (auto& f : inverse) f = 1 + static_cast<float>(rng.uniform());
+    for (auto& f : v1) f = static_cast<float>(rng.normal());
+    auto v2 = v1;
+    loops().solve(l.data(), inverse.data(), n, v1.data(), width, e1.data());
+    plain_loops().solve(l.data(), inverse.data(), n, v2.data(), width, e2.data());
+    BOOST_TEST((v1 == v2));
+    BOOST_TEST((e1 == e2));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tuning_in_portions_ends_where_tuning_at_once_does) {
+  const auto s = grid_space({9, 9, 2});
+  random_engine rng(8);
+  std::vector<point> points;
+  for (int k = 0; k < 150; ++k) points.push_back(s->at(static_cast<uint128>(k)));
+  std::vector<const point*> x;
+  std::vector<double> y;
+  for (const auto& p : points) {
+    x.push_back(&p);
+    y.push_back(hill(p));
+  }
+  gaussian_process at_once(*s), portions(*s);
+  at_once.set(x, y);
+  portions.set(x, y);
+  at_once.tune(2);
+  portions.begin_tuning(2);
+  int count = 0;
+  while (portions.tuning()) {
+    portions.tune_some();
+    portions.set(x, y);
+    ++count;
+  }
+  BOOST_TEST(count > 1);
+  std::vector<point> at{s->sample(rng), s->sample(rng), s->sample(rng)};
+  std::vector<float> m1, d1, m2, d2;
+  at_once.predict(at, m1, d1);
+  portions.predict(at, m2, d2);
+  BOOST_TEST((m1 == m2));
+  BOOST_TEST((d1 == d2));
+}
+
+BOOST_AUTO_TEST_CASE(a_similar_source_sharpens_the_prediction_and_a_strange_one_is_kept_away) {
+  const auto s = grid_space({9, 9, 2});
+  random_engine rng(6);
+  std::vector<point> points;
+  for (int k = 0; k < 70; ++k) points.push_back(s->sample(rng));
+  const auto error_with = [&](int kind) {
+    std::vector<const point*> x;
+    std::vector<double> y;
+    std::vector<std::uint32_t> source;
+    random_engine noise(1);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const bool foreign = i < 60;
+      if (foreign && kind == 0) continue;
+      x.push_back(&points[i]);
+      y.push_back(foreign && kind == 2 ? hill(points[noise.below(60)]) : hill(points[i]));
+      source.push_back(foreign ? 1 : 0);
+    }
+    gaussian_process gp(*s, 1);
+    gp.set(x, y, source);
+    gp.tune(3);
+    std::vector<point> at;
+    for (std::size_t i = 0; i < s->size(); ++i) at.push_back(s->at(i));
+    std::vector<float> mean, deviation;
+    gp.predict(at, mean, deviation);
+    double error = 0;
+    for (std::size_t i = 0; i < at.size(); ++i)
+      error += std::abs(mean[i] - hill(at[i])) / static_cast<double>(at.size());
+    return error;
+  };
+  const double alone = error_with(0), similar = error_with(1), strange = error_with(2);
+  BOOST_TEST(similar < 0.5 * alone);
+  BOOST_TEST(strange < 1.3 * alone);
 }
 
 BOOST_AUTO_TEST_CASE(an_extra_tree_learns_its_data_and_sorts_rows_as_it_predicts_one) {

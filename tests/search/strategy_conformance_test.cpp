@@ -291,6 +291,58 @@ BOOST_DATA_TEST_CASE(random_spaces_are_searched_without_repetition, boost::unit_
   }
 }
 
+BOOST_DATA_TEST_CASE(compiled_spaces_are_searched_without_repetition, boost::unit_test::data::make(names()), name) {
+  std::vector<parameter> p(6);
+  p[0] = {"a", power_range{1, 4096}};
+  p[1] = {"b", integer_range{1, 1000, 1}};
+  p[2] = {"c", integer_range{1, 1000, 1}};
+  p[3] = {"vector", value_list{{value(false), value(true)}}};
+  p[4] = {"pad", value_list{{value(0), value(4), value(8)}}};
+  p[4].when = "vector";
+  p[5] = {"order", permutation_of{{"i", "j", "k"}}};
+  std::vector<constraint> c(2);
+  c[0].expression = "a * b <= 65536";
+  c[1].expression = "c % 2 == 0 or vector";
+  const auto s = space::compile(p, c);
+  BOOST_REQUIRE(s.ok());
+  const auto f = [](std::span<const std::uint32_t> at) {
+    if (at[1] % 5 == 0) return observation{observation::status::failed, 0};
+    return observation{observation::status::measured, 1.0 + std::abs(at[0] - 5.0) + at[1] / 100.0 + at[5]};
+  };
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) expect_full(play(name, *s, 60, f, seed, 1 + 3 * (seed % 2)), 60);
+}
+
+BOOST_DATA_TEST_CASE(records_of_other_tasks_never_break_the_contract, boost::unit_test::data::make(names()), name) {
+  const auto s = grid_space({7, 6, 5}, [](const point& p) { return p[0] != p[1]; });
+  random_engine rng(5);
+  const auto record = [&](observation o, std::uint32_t source) { return prior_record{s->sample(rng), o, source, 0.5}; };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<std::vector<prior_record>> priors(5);
+  for (std::uint32_t k = 0; k < 60; ++k) {
+    priors[0].push_back(record(bowl(s->sample(rng)), 0)); // noise
+    priors[1].push_back(record({observation::status::failed, 0}, k % 2));
+    priors[2].push_back(record({observation::status::measured, 3}, k)); // a source each, all equal
+    priors[3].push_back(record({observation::status::measured, k % 3 == 0 ? nan : -1.0 * k}, k % 5));
+    priors[4].push_back({point{9, 9, 9}, {observation::status::measured, 1}, 0, 1});
+  }
+  priors[4].push_back({point{1}, {observation::status::measured, 1}, 0, 1});
+  priors[4].push_back(record({observation::status::dropped, 0}, 1));
+  for (const auto& prior : priors) {
+    strategy_options options;
+    options.budget = 200;
+    options.prior = prior;
+    auto made = make_strategy(name, s, options);
+    BOOST_REQUIRE(made.ok());
+    std::set<point> seen;
+    while (const auto p = (*made)->ask()) {
+      BOOST_TEST(s->contains(*p));
+      BOOST_TEST(seen.insert(*p).second);
+      (*made)->tell(*p, bowl(*p));
+    }
+    BOOST_TEST(seen.size() == s->size());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_unknown_name_is_answered_with_the_nearest_one) {
   const auto made = make_strategy("anealing", grid_space({2}), {});
   BOOST_REQUIRE(!made.ok());
