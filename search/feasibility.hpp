@@ -14,7 +14,7 @@ namespace attune::search {
 /// owner; probability() from any number while nobody trains. Cost: about 0.5 ms for 200 results.
 class feasibility_model {
 public:
-  static constexpr float least = 0.005f;
+  static constexpr float least = 0.02f;
   explicit feasibility_model(std::span<const rank_features::column> columns)
       : columns_(columns.begin(), columns.end()) {}
 

@@ -120,20 +120,20 @@ BOOST_AUTO_TEST_CASE(it_finds_what_random_search_does_not) {
 }
 
 BOOST_AUTO_TEST_CASE(it_keeps_away_from_where_runs_fail) {
-  // Two of three values of the third parameter fail; nothing in the costs says so.
-  const auto over = grid_space({12, 12, 9});
+  // Two of three values of the last parameter fail; nothing in the costs says so, and there is much else to find.
+  const auto over = grid_space({12, 12, 12, 12, 9});
   std::size_t failed = 0, asked = 0;
   const auto f = [&](std::span<const std::uint32_t> p) {
     ++asked;
-    if (p[2] >= 3) {
+    if (p[4] >= 3) {
       if (asked > 30) ++failed;
       return observation{observation::status::failed, 0};
     }
-    return observation{observation::status::measured, 30 + bowl(std::span(p).first(2)).cost};
+    return observation{observation::status::measured, 30 + bowl(p.first(4)).cost};
   };
   play(*make(over), 110, 1, hand::nobody, f);
   BOOST_TEST_MESSAGE(failed << " of 80 failed");
-  BOOST_TEST(failed < 40u); // of 80; drawn at random 53 would
+  BOOST_TEST(failed < 20u); // of 80; drawn at random 53 would
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_ranks_well_is_trusted_and_one_that_does_not_is_distrusted_aloud) {
