@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  static std::size_t interval(std::size_t results) { return std::clamp<std::size_t>(results / 32, 3, 16); }
+  static std::size_t interval(std::size_t results) { return std::clamp<std::size_t>(results / 24, 3, 16); }
 
   void begin(const ledger& all) {
     plan_request r;
