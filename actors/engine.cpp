@@ -7,6 +7,7 @@
 #include "actors/monitor.hpp"
 #include "actors/recorder.hpp"
 #include "actors/scheduler.hpp"
+#include "actors/similar.hpp"
 #include "actors/tuner.hpp"
 #include "actors/worker.hpp"
 #include "measure/callable_runner.hpp"
@@ -241,6 +242,8 @@ struct engine::impl {
   std::atomic<session_number> next{1};
 
   void spawn_all();
+  /// Tells the cache what was measured before parameters with a default were added to the spec.
+  attune::status fill_from_earlier(const task_ptr& of, const search::space& over);
   void stop_all();
 };
 
@@ -298,6 +301,22 @@ void engine::impl::spawn_all() {
     builders.push_back(system->spawn(builder, how));
     caf::anon_send(scheduler, atom::join::value, place_info{"local/builder" + std::to_string(i)}, builders.back());
   }
+}
+
+attune::status engine::impl::fill_from_earlier(const task_ptr& of, const search::space& over) {
+  auto earlier = earlier_results(*store, *of, over);
+  if (!earlier) return earlier.err();
+  finished_batch batch;
+  for (auto& e : *earlier) {
+    auto t = std::make_shared<trial>();
+    t->of = of;
+    t->canonical = e.config.canonical();
+    t->config = std::move(e.config);
+    t->key = e.key;
+    batch.items.push_back({std::move(t), std::make_shared<const outcome>(std::move(e.from.result)), true});
+  }
+  if (!batch.items.empty()) caf::anon_send(cache, atom::fill::value, std::move(batch));
+  return {};
 }
 
 void engine::impl::stop_all() {
@@ -393,6 +412,7 @@ result<session> engine::tune(tuning_request request) {
   how.seed = spec.search.seed;
   how.budget = limits.trials;
   bool known = false;
+  storage::record_id records_before = 0;
   if (impl_->store) {
     if (request.remeasure)
       if (const auto erased = impl_->store->erase_session(id); !erased) return erased.err();
@@ -400,8 +420,12 @@ result<session> engine::tune(tuning_request request) {
     if (!past) return past.err();
     known = past->has_value();
     // The strategy is made as it was at the session's beginning: its past is played back to it.
+    records_before = known ? (*past)->records_before : impl_->store->newest();
     if (known) how.budget = (*past)->budget;
     if (known) limits.spent = (*past)->spent;
+    auto similar = find_similar(*impl_->store, *request.of, *request.over, {.up_to = records_before});
+    if (!similar) return similar.err();
+    how.prior = std::move(similar->records);
   }
   // What the user calls the default is measured first, so that there is something to compare with.
   for (const auto& p : spec.parameters)
@@ -428,23 +452,12 @@ result<session> engine::tune(tuning_request request) {
       entry.seed = spec.search.seed;
       entry.budget = limits.trials;
       entry.started = system_time().wall();
+      entry.records_before = records_before;
       if (const auto begun = impl_->store->begin_session(entry); !begun) return begun.err();
     }
   }
-  if (impl_->store && !request.remeasure) {
-    auto earlier = earlier_results(*impl_->store, *request.of, *request.over);
-    if (!earlier) return earlier.err();
-    finished_batch batch;
-    for (auto& e : *earlier) {
-      auto t = std::make_shared<trial>();
-      t->of = request.of;
-      t->canonical = e.config.canonical();
-      t->config = std::move(e.config);
-      t->key = e.key;
-      batch.items.push_back({std::move(t), std::make_shared<const outcome>(std::move(e.from.result)), true});
-    }
-    if (!batch.items.empty()) caf::anon_send(impl_->cache, atom::fill::value, std::move(batch));
-  }
+  if (impl_->store && !request.remeasure)
+    if (const auto filled = impl_->fill_from_earlier(request.of, *request.over); !filled) return filled.err();
   auto open = std::make_shared<session::impl>();
   open->system = impl_->system;
   open->tuner = impl_->system->spawn(tuner, setup, impl_->cache, impl_->scheduler, impl_->recorder, impl_->watch);

@@ -1,23 +1,19 @@
 #include "cli/offline_command.hpp"
 
+#include "actors/similar.hpp"
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
 #include "core/text.hpp"
 #include "search/offline.hpp"
-#include "search/similarity.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <ostream>
-#include <set>
 
 namespace attune::cli {
 
 namespace {
 
-constexpr std::size_t answers = 5, similar_tasks = 8;
-/// Less alike than this, a task says nothing about another.
-constexpr double least_similarity = 0.5;
+constexpr std::size_t answers = 5;
 
 struct prediction {
   task_ptr of;
@@ -27,64 +23,6 @@ struct prediction {
   nanoseconds took{0};
   double cost_sign = 1;
 };
-
-search::observation observed(const outcome& o, goal direction) {
-  if (const auto* m = o.measured())
-    return {search::observation::status::measured, direction == goal::maximize ? -m->value : m->value};
-  if (is_infrastructure(o.failed()->kind)) return {search::observation::status::dropped, 0};
-  return {search::observation::status::failed, 0};
-}
-
-/// Adds a task's records, the newest of each configuration, as far as they lie in the space.
-status add_records(const storage::store& store, const storage::task_entry& task, const search::space& space,
-                   std::uint32_t source, double similarity, std::vector<search::prior_record>& to) {
-  std::vector<search::prior_record> all;
-  std::vector<key128> keys;
-  const auto read = store.records_of(task.task, [&](const storage::record& r) {
-    auto p = space.to_point(r.config);
-    if (!p || !space.contains(*p)) return true;
-    const auto what = observed(r.result, task.direction);
-    if (what.what == search::observation::status::dropped) return true;
-    all.push_back({std::move(*p), what, source, similarity});
-    keys.push_back(r.key);
-    return true;
-  });
-  if (!read) return read;
-  std::set<key128> seen;
-  for (std::size_t i = all.size(); i-- > 0;)
-    if (seen.insert(keys[i]).second) to.push_back(std::move(all[i]));
-  return {};
-}
-
-result<std::vector<search::prior_record>> gather(const storage::store& store, const task& of,
-                                                 const search::space& space, std::size_t& tasks) {
-  std::vector<std::pair<double, storage::task_entry>> similar;
-  std::optional<storage::task_entry> own;
-  const auto& metric = of.metric();
-  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
-    if (t.task == of.identity.task_key) {
-      own = t;
-      return;
-    }
-    if (counts.records == 0 || t.name != of.spec.name || t.metric != metric.name || t.direction != metric.direction)
-      return;
-    const double s = search::task_similarity(of.load.args, of.where.facts, t.workload_args, t.target_facts);
-    if (s >= least_similarity) similar.emplace_back(s, t);
-  });
-  if (!read) return read.err();
-  std::stable_sort(similar.begin(), similar.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (similar.size() > similar_tasks) similar.resize(similar_tasks);
-  std::vector<search::prior_record> out;
-  if (own)
-    if (const auto added = add_records(store, *own, space, search::own_source, 1, out); !added) return added.err();
-  std::uint32_t source = search::own_source;
-  for (const auto& [similarity, entry] : similar) {
-    const auto before = out.size();
-    if (const auto added = add_records(store, entry, space, ++source, similarity, out); !added) return added.err();
-    if (out.size() > before) ++tasks;
-  }
-  return out;
-}
 
 json predicted_json(const prediction& p, const search::predicted_configuration& b) {
   const auto& metric = p.of->metric();
@@ -153,9 +91,10 @@ int run_offline(const plan& planned, const std::string& folder, output& io) {
     const auto begin = system_time().monotonic();
     std::vector<search::prior_record> records;
     if (*store) {
-      auto gathered = gather(**store, *t.of, *t.over, p.tasks);
-      if (!gathered) return io.fail(gathered.err());
-      records = std::move(*gathered);
+      auto found = actors::find_similar(**store, *t.of, *t.over, {.own = true});
+      if (!found) return io.fail(found.err());
+      records = std::move(found->records);
+      p.tasks = found->tasks;
     }
     auto answer = search::predict_best(t.over, records, answers, t.of->spec.search.seed);
     p.took = system_time().monotonic() - begin;

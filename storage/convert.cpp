@@ -283,6 +283,7 @@ void to(const session_entry& from, v1::Session& out) {
   from.budget ? out.set_budget(*from.budget) : out.clear_budget();
   out.set_started_ns(from.started.count());
   out.set_spent_ns(from.spent.count());
+  out.set_records_before(from.records_before);
 }
 
 status from(const v1::Session& in, session_entry& out) {
@@ -292,6 +293,7 @@ status from(const v1::Session& in, session_entry& out) {
   out.budget = in.has_budget() ? std::optional(std::uint64_t{in.budget()}) : std::nullopt;
   out.started = nanoseconds(in.started_ns());
   out.spent = nanoseconds(in.spent_ns());
+  out.records_before = in.records_before();
   return {};
 }
 

@@ -71,6 +71,8 @@ struct session_entry {
   std::uint64_t steps = 0;
   nanoseconds started{0}; ///< wall
   nanoseconds spent{0};   ///< searching, over all processes that ended in order
+  /// The newest record when it began: what it took from similar tasks is not later than this one.
+  record_id records_before = 0;
 };
 
 /// One record to append.
@@ -165,6 +167,8 @@ public:
   /// to the record of its result where it names one, and carries the result where not.
   status append(std::span<record_item> records, std::span<const step_item> steps);
 
+  /// The number of the newest record; 0 where there is none.
+  record_id newest() const;
   /// The record with that number; none where there is none.
   result<std::optional<record>> find(record_id id) const;
   /// The records of a task, oldest first, until `visit` answers false. An unknown task has none.

@@ -32,6 +32,11 @@ result<best_table> table_of(goal direction, const v1::BestList& message) {
                     message.has_floor() ? std::optional<double>(message.floor()) : std::nullopt);
 }
 
+record_id store::newest() const {
+  const std::lock_guard guard(impl_->write_lock);
+  return impl_->next_record - 1;
+}
+
 std::vector<parameter_names> store::name_lists() const {
   const std::shared_lock guard(impl_->state_lock);
   std::vector<parameter_names> out;
