@@ -35,7 +35,7 @@ template <class Name, class Value>
 void encode_sorted(std::size_t size, Name name, Value val, std::string& out) {
   // Small spaces are the rule: an insertion-sorted index on the stack beats a heap allocation for each trial.
   constexpr std::size_t small = 64;
-  std::uint32_t stack[small];
+  std::uint32_t stack[small] = {};
   std::vector<std::uint32_t> heap;
   std::uint32_t* order = stack;
   if (size > small) {

@@ -326,7 +326,7 @@ void dispatcher::cancel(std::uint64_t client, nanoseconds now, std::vector<actio
     if (s.what.client == client) (s.waits() ? waiting : busy).push_back(id);
   std::sort(busy.begin(), busy.end());
   finish_waiting(
-      std::move(waiting), [&why](const job_state&) { return why; }, out);
+      std::move(waiting), [&why](const job_state&) { return failure(why); }, out);
   for (const auto id : busy) {
     job_state& s = jobs_.at(id);
     if (!s.verdict) s.verdict = why; // a limit that was reached before this was reached
