@@ -14,12 +14,12 @@
 namespace attune {
 
 /// The cleaned result of a run. `value` is the one statistic that ranks, trains, is stored, shown and exported: the
-/// median of the samples that the robust rule kept (measure/statistics.hpp), in the stored unit. Always finite.
+/// median of the samples without a cold start and outliers (measure/protocol.hpp), in the stored unit. Always finite.
 struct measurement {
   double value = 0;
   double spread = 0; ///< half the width of the 95 % interval of the median, divided by |value|; 0 for one sample
   std::vector<double> samples; ///< every raw sample in order, in the stored unit, warm-up not among them
-  std::uint32_t rejected = 0;  ///< how many of them the robust rule left out
+  std::uint32_t rejected = 0;  ///< how many of them were left out: a cold start, outliers
   std::vector<std::pair<std::string, double>> metrics; ///< the cleaned values of the further metrics
   friend bool operator==(const measurement&, const measurement&) = default;
 };

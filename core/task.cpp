@@ -52,7 +52,7 @@ const char* name_of(metric_spec::from source) noexcept {
 } // namespace
 
 result<std::string> method_form(const task_spec& spec) {
-  std::string out = "method/1:";
+  std::string out = "method/2:";
   if (spec.build) {
     field(out, "build", spec.build->run);
     field(out, "build.timeout", spec.build->timeout.count());

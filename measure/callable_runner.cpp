@@ -3,7 +3,6 @@
 #include "core/text.hpp"
 #include "measure/metric.hpp"
 #include "measure/protocol.hpp"
-#include "measure/statistics.hpp"
 #include "measure/trial_process.hpp"
 
 #include <chrono>
@@ -221,13 +220,7 @@ void callable_runner::call(const trial& what, const callback& done) {
     if (!good) return fail(failure_kind::bad_metric, std::get<std::string>(checked.data));
     samples.add(*good);
   }
-  measurement result;
-  auto clean = summarize(samples.samples());
-  result.value = clean.value;
-  result.spread = clean.spread;
-  result.rejected = clean.rejected;
-  result.samples = samples.samples();
-  finish(std::move(result));
+  finish(samples.result(out.notes));
 }
 
 } // namespace attune::measure

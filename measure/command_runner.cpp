@@ -54,10 +54,9 @@ struct command_runner::job : std::enable_shared_from_this<job> {
 
   std::optional<substitution> names;
   std::optional<protocol> samples;
-  std::vector<std::string> files;           ///< of the metrics that are read from one; else empty
-  std::vector<warm_up> warm;                ///< of the further metrics
-  std::vector<std::vector<double>> further; ///< their samples
-  std::vector<bool> dropped;                ///< those that were left out
+  std::vector<std::string> files; ///< of the metrics that are read from one; else empty
+  std::vector<series> further;    ///< of the further metrics
+  std::vector<bool> dropped;      ///< those that were left out
   bool checked = false;
   nanoseconds begun{0};
   run_result out;
@@ -92,8 +91,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     names.emplace(spec(), what->config, built->path, built->directory);
     samples.emplace(spec().run.warmup, spec().run.repeats);
     const auto& metrics = spec().run.metrics;
-    warm.assign(metrics.size(), warm_up(spec().run.warmup));
-    further.resize(metrics.size());
+    further.assign(metrics.size(), series(spec().run.warmup));
     dropped.resize(metrics.size());
     files.resize(metrics.size());
     for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -166,8 +164,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
         if (i == spec().run.objective) {
           samples->add(*good);
         } else {
-          auto kept = warm[i].keep(*good);
-          further[i].insert(further[i].end(), kept.begin(), kept.end());
+          further[i].add(*good);
         }
       } else if (i == spec().run.objective) {
         finish(
@@ -192,16 +189,11 @@ struct command_runner::job : std::enable_shared_from_this<job> {
 
   void go_on() {
     if (!samples->enough()) return run_once();
-    measurement result;
-    auto clean = summarize(samples->samples());
-    result.value = clean.value;
-    result.spread = clean.spread;
-    result.rejected = clean.rejected;
-    result.samples = samples->samples();
+    measurement result = samples->result(out.notes);
     const auto& metrics = spec().run.metrics;
     for (std::size_t i = 0; i < metrics.size(); ++i)
-      if (i != spec().run.objective && !dropped[i] && !further[i].empty())
-        result.metrics.emplace_back(metrics[i].name, summarize(further[i]).value);
+      if (i != spec().run.objective && !dropped[i] && !further[i].samples().empty())
+        result.metrics.emplace_back(metrics[i].name, summarize(further[i].steady()).value);
     finish(std::move(result));
   }
 };

@@ -14,18 +14,44 @@ std::span<const double> warm_up::keep(std::span<const double> run) {
   return run.subspan(drop);
 }
 
-void protocol::add(std::span<const double> run) {
+void series::add(std::span<const double> run) {
   auto kept = warm_.keep(run);
   samples_.insert(samples_.end(), kept.begin(), kept.end());
+  // From four samples on a cold start can be told.
+  long_runs_ = long_runs_ || kept.size() >= 4;
+  kept = kept.subspan(cold_start(kept));
+  steady_.insert(steady_.end(), kept.begin(), kept.end());
+}
+
+std::span<const double> series::steady() const {
+  return long_runs_ ? std::span(steady_) : std::span(samples_).subspan(cold_start(samples_));
 }
 
 bool protocol::enough() const {
-  if (samples_.empty()) return false;
-  if (samples_.size() >= repeats_.max) return true;
-  if (samples_.size() < repeats_.min || samples_.size() < 2 || !(repeats_.until > 0)) return false;
-  auto clean = reject_outliers(samples_);
+  const auto& all = series_.samples();
+  if (all.empty()) return false;
+  if (all.size() >= repeats_.max) return true;
+  if (all.size() < repeats_.min || all.size() < 2 || !(repeats_.until > 0)) return false;
+  const auto steady = series_.steady();
+  if (steady.size() < repeats_.min) return false;
+  auto clean = reject_outliers(steady);
   // Not divided, so that a median of zero asks for nothing impossible.
   return median_interval(clean.kept).half_width() <= repeats_.until * std::abs(median(clean.kept));
+}
+
+measurement protocol::result(std::vector<std::string>& notes) const {
+  measurement out;
+  const auto steady = series_.steady();
+  const auto clean = summarize(steady);
+  const std::size_t cold = series_.samples().size() - steady.size();
+  out.value = clean.value;
+  out.spread = clean.spread;
+  out.rejected = clean.rejected + static_cast<std::uint32_t>(cold);
+  out.samples = series_.samples();
+  if (cold > 0)
+    notes.push_back("cold start: " + std::to_string(cold) + " of " + std::to_string(out.samples.size()) +
+                    " samples left out");
+  return out;
 }
 
 } // namespace attune::measure

@@ -1,15 +1,17 @@
 #pragma once
 
+#include "core/measurement.hpp"
 #include "core/spec.hpp"
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace attune::measure {
 
-/// Throws the warm-up away. One run of a program gives one sample or many: a run that gives more samples than the
-/// warm-up counts is a cold process with warm samples after it, and loses its first ones; runs that give fewer are
+/// Throws the stated warm-up away. One run of a program gives one sample or many: a run that gives more samples than
+/// the warm-up counts is a cold process with warm samples after it, and loses its first ones; runs that give fewer are
 /// thrown away whole until as many samples are gone as the warm-up counts.
 class warm_up {
 public:
@@ -21,22 +23,43 @@ private:
   std::uint32_t count_, gone_ = 0;
 };
 
-/// Decides when a configuration has been run often enough. Pure: samples in, the decision out.
-/// Enough is: `max` samples; or `min` of them where the 95 % interval of the cleaned median is within ±`until` of it.
-/// A run's further samples are never thrown away, so that one run may give more than `max`.
-class protocol {
+/// The samples of one metric over the runs of a trial. Behind the stated warm-up, a cold start is found from the data
+/// (cold_start): in each run by itself as soon as one run has given four samples or more (each process is cold at its
+/// beginning), else in all samples as one sequence. Its samples stay among samples(), and count for nothing else.
+class series {
 public:
-  protocol(std::uint32_t warmup, const repeat_spec& repeats) : warm_(warmup), repeats_(repeats) {}
-  /// The samples of one run, warm-up among them. @pre not empty, all finite.
+  explicit series(std::uint32_t warmup) : warm_(warmup) {}
+  /// The samples of one run, warm-up among them. @pre all finite.
   void add(std::span<const double> run);
-  bool enough() const;
-  /// Without the warm-up, in order.
+  /// Without the stated warm-up, in order.
   const std::vector<double>& samples() const noexcept { return samples_; }
+  /// Without the cold start. Valid until the next add().
+  std::span<const double> steady() const;
 
 private:
   warm_up warm_;
+  std::vector<double> samples_, steady_; ///< steady_: run by run
+  bool long_runs_ = false;
+};
+
+/// Decides when a configuration has been run often enough. Pure: samples in, the decision out.
+/// Enough is: `max` samples; or `min` of them, a cold start not counted, where the 95 % interval of the cleaned median
+/// is within ±`until` of it. A run's further samples are never thrown away, so that one run may give more than `max`.
+class protocol {
+public:
+  protocol(std::uint32_t warmup, const repeat_spec& repeats) : series_(warmup), repeats_(repeats) {}
+  /// The samples of one run, warm-up among them. @pre not empty, all finite.
+  void add(std::span<const double> run) { series_.add(run); }
+  bool enough() const;
+  /// Without the stated warm-up, in order.
+  const std::vector<double>& samples() const noexcept { return series_.samples(); }
+  /// The cleaned result, without further metrics; what a person may want to know of it goes to `notes`.
+  /// @pre samples() is not empty
+  measurement result(std::vector<std::string>& notes) const;
+
+private:
+  series series_;
   repeat_spec repeats_;
-  std::vector<double> samples_;
 };
 
 } // namespace attune::measure

@@ -43,6 +43,13 @@ std::size_t interval_rank(std::size_t n) {
   return k;
 }
 
+/// Student's t at 0.999, a little too large beyond 20 degrees of freedom.
+double student_999(std::size_t degrees) {
+  constexpr std::array table{318.309, 22.327, 10.215, 7.173, 5.893, 5.208, 4.785, 4.501, 4.297, 4.144,
+                             4.025,   3.930,  3.852,  3.787, 3.733, 3.686, 3.646, 3.610, 3.579, 3.552};
+  return degrees <= table.size() ? table[degrees - 1] : table.back();
+}
+
 } // namespace
 
 double median(std::span<const double> samples) {
@@ -63,6 +70,33 @@ interval median_interval(std::span<const double> samples) {
   double half = t[n - 2] * root_half_pi * std::sqrt(squares / (count - 1)) / std::sqrt(count);
   double middle = median_of_sorted(sorted);
   return {middle - half, middle + half};
+}
+
+std::size_t cold_start(std::span<const double> samples) {
+  const std::size_t n = samples.size();
+  if (n < always_kept + 1) return 0;
+  const std::size_t most = std::min(n / 2, n - always_kept);
+  // The lowest and the highest of the first k + 1.
+  std::vector<double> low(most), high(most);
+  for (std::size_t k = 0; k < most; ++k) {
+    low[k] = k > 0 ? std::min(low[k - 1], samples[k]) : samples[k];
+    high[k] = k > 0 ? std::max(high[k - 1], samples[k]) : samples[k];
+  }
+  // Mean and squares of what comes after, from the end (Welford).
+  double mean = 0, squares = 0, count = 0;
+  std::size_t found = 0;
+  for (std::size_t k = n - 1; k > 0; --k) {
+    const double off = samples[k] - mean;
+    mean += off / ++count;
+    squares += off * (samples[k] - mean);
+    if (k > most || count < always_kept) continue;
+    const double limit = student_999(n - k - 1) * std::sqrt(squares / (count - 1)) * std::sqrt(1 + 1 / count);
+    if (low[k - 1] - mean > limit || mean - high[k - 1] > limit) {
+      found = k;
+      break;
+    }
+  }
+  return found;
 }
 
 cleaned reject_outliers(std::span<const double> samples) {

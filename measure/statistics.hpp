@@ -23,6 +23,13 @@ struct interval {
 /// that of the mean). One sample: the sample itself. @pre not empty, all finite.
 interval median_interval(std::span<const double> samples);
 
+/// How many samples at the beginning are of a cold start: the most that all lie on one side of those after them, each
+/// farther from their mean than t(0.999, n-1) · s · sqrt(1 + 1/n), n, mean and s those of the samples after (the
+/// prediction interval of a normal distribution, which one sample in 500 leaves by chance; an outlier among the later
+/// ones widens it, so that less is found). Where the later ones are all equal, every other value differs. At least
+/// three samples and at least half of them are left: 0 below four samples. @pre all finite. O(n).
+std::size_t cold_start(std::span<const double> samples);
+
 /// The samples that the robust rule keeps, in order, and what it leaves out.
 struct cleaned {
   std::vector<double> kept, rejected;

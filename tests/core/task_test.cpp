@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_identity_never_changes) {
   BOOST_REQUIRE(t.ok());
   const auto& id = (*t)->identity;
   BOOST_TEST(id.method_form ==
-             "method/1:build=31:shell:cc -O{o} k.c -o {build}/k;build.timeout=11:30000000000;build.cwd=1"
+             "method/2:build=31:shell:cc -O{o} k.c -o {build}/k;build.timeout=11:30000000000;build.cwd=1"
              ":1;source.name=3:a.c;source.sha256=64:386593f1475dc210d45a5f3d4b6bb11c065fc6fe2e08ebdd00ab"
              "4cf3a0848744;source.name=3:k.c;source.sha256=64:e3b0c44298fc1c149afbf4c8996fb92427ae41e464"
              "9b934ca495991b7852b855;callable=0:;run=25:argv=3:./k;=3:{x};=3:a b;;run.timeout=11:1000000"
@@ -80,11 +80,11 @@ BOOST_AUTO_TEST_CASE(the_identity_never_changes) {
              "metric.from=11:last_number;metric.expression=0:;metric.unit=2:ms;metric.goal=8:minimize;");
   BOOST_TEST(id.workload_key.hex() == "7220132954046c00162296510277adba909202c913660ee72ef6512329eea04e");
   BOOST_TEST(id.target_key.hex() == "0bb050a8bee84a69cbdfe4a3d6b7935b766a2b0b8a4b7e8d4bd8eb79d95d2290");
-  BOOST_TEST(id.method_key.hex() == "d96f1fdccc2b20e0b4635ff88f4e1d816698c1feedf2396f49a31a2be0605245");
-  BOOST_TEST(id.task_key.hex() == "9c16872781db51f7c19a000213eda674419ad9b4fe2a8b0085e99f0c0a9e899e");
+  BOOST_TEST(id.method_key.hex() == "22d99ebe35739c297efc516e14af2c2cba81e4972cbb58addddf5a3b4f08d3fa");
+  BOOST_TEST(id.task_key.hex() == "4c860b8bcf2958201125a969877e21805aa33246ee527e7447a5177793c1996b");
   const configuration c(
       {{"x", 1}, {"y", 1.0}, {"s", "1"}, {"b", true}, {"o", permutation{{"i", "j", "k"}}}, {"z", value()}});
-  BOOST_TEST(measurement_key(id, c.canonical()).hex() == "0080b3825addcb7005ed9a101fde1cee");
+  BOOST_TEST(measurement_key(id, c.canonical()).hex() == "4672f2fb10524824a9fe38c5ca980452");
 }
 
 BOOST_AUTO_TEST_CASE(a_task_keeps_what_it_was_made_of) {

@@ -180,6 +180,17 @@ BOOST_AUTO_TEST_CASE(warm_up_runs_are_thrown_away_and_repeats_kept) {
   BOOST_TEST(r.value == 4.0);
 }
 
+BOOST_AUTO_TEST_CASE(a_cold_start_is_found_beside_the_stated_warm_up) {
+  spec.run.warmup = 1;
+  spec.run.repeats = {5, 5, 0};
+  // Two cold runs: the first is the stated warm-up, the second is found.
+  auto r = run_shell("echo x >> count; n=$(wc -l < count); if [ $n -le 2 ]; then echo 60; else echo 7.$((n % 2)); fi");
+  BOOST_TEST(measured(r).samples.size() == 5U);
+  BOOST_TEST(measured(r).rejected == 1U);
+  BOOST_TEST(measured(r).value == 7.05, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(std::count(r.notes.begin(), r.notes.end(), "cold start: 1 of 5 samples left out") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(repeats_stop_when_the_interval_is_narrow) {
   spec.run.repeats = {3, 15, 0.01};
   BOOST_TEST(measured(run_shell("echo 0.5")).samples.size() == 3U);

@@ -54,6 +54,44 @@ BOOST_AUTO_TEST_CASE(a_run_of_many_samples_loses_its_own_cold_ones) {
   BOOST_TEST(p.samples() == (doubles{1, 2, 3, 4}), per_element);
 }
 
+BOOST_AUTO_TEST_CASE(a_cold_start_is_kept_and_does_not_count) {
+  protocol p(0, {1, 7, 0});
+  for (double x : {3.0, 1.0, 1.01, 0.99, 1.0, 1.02, 0.98}) p.add({&x, 1});
+  BOOST_TEST(p.enough());
+  std::vector<std::string> notes;
+  const auto m = p.result(notes);
+  BOOST_TEST(m.value == 1.0);
+  BOOST_TEST(m.samples.size() == 7U);
+  BOOST_TEST(m.rejected == 1U);
+  BOOST_REQUIRE(notes.size() == 1U);
+  BOOST_TEST(notes[0] == "cold start: 1 of 7 samples left out");
+}
+
+BOOST_AUTO_TEST_CASE(a_cold_start_moves_no_even_median) {
+  protocol p(0, {1, 4, 0});
+  for (double x : {9.0, 1.0, 1.01, 1.02}) p.add({&x, 1});
+  std::vector<std::string> notes;
+  BOOST_TEST(p.result(notes).value == 1.01); // not the mean of 1.01 and 1.02
+}
+
+BOOST_AUTO_TEST_CASE(the_minimum_is_of_samples_that_are_not_cold) {
+  const std::vector<double> samples{9, 1, 1, 1, 1, 1};
+  BOOST_TEST(runs({0, {4, 15, 0.01}}, samples) == 5);
+  BOOST_TEST(runs({1, {4, 15, 0.01}}, samples) == 5);
+  BOOST_TEST(runs({0, {4, 4, 0.01}}, samples) == 4); // the limit is of all
+}
+
+BOOST_AUTO_TEST_CASE(each_run_of_many_samples_has_its_own_cold_start) {
+  protocol p(0, {1, 8, 0});
+  p.add(doubles{9, 1, 1, 1.01});
+  p.add(doubles{8, 7, 1, 1, 1.01, 1});
+  std::vector<std::string> notes;
+  const auto m = p.result(notes);
+  BOOST_TEST(m.samples.size() == 10U);
+  BOOST_TEST(m.rejected == 3U);
+  BOOST_TEST(m.value == 1.0);
+}
+
 BOOST_AUTO_TEST_CASE(one_run_may_give_more_than_the_maximum) {
   protocol p(0, {1, 1, 0});
   p.add(doubles{1, 2, 3});

@@ -62,6 +62,55 @@ BOOST_AUTO_TEST_CASE(three_samples_and_the_half_of_them_are_always_kept) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_cold_start_is_what_differs_at_the_beginning) {
+  BOOST_TEST(cold_start(doubles{5, 1, 1.01, 0.99, 1}) == 1U);
+  BOOST_TEST(cold_start(doubles{10, 6, 3, 2, 1, 1.01, 0.99, 1}) == 4U);
+  BOOST_TEST(cold_start(doubles{0.2, 1, 1.01, 0.99, 1}) == 1U);     // a fast first one too
+  BOOST_TEST(cold_start(doubles{5, -3, 1, 1.01, 0.99, 1}) == 0U);   // on one side, or it is no trend
+  BOOST_TEST(cold_start(doubles{1, 5, 1.01, 0.99, 1, 1.02}) == 0U); // not at the beginning
+  BOOST_TEST(cold_start(doubles{1.02, 1, 1.01, 0.99, 1, 1.01}) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_cold_start_leaves_three_samples_and_half_of_them) {
+  for (const doubles& few : {doubles{}, {9}, {9, 1}, {9, 1, 1}}) BOOST_TEST(cold_start(few) == 0U);
+  BOOST_TEST(cold_start(doubles{9, 1, 1, 1}) == 1U);
+  BOOST_TEST(cold_start(doubles{9, 9, 1, 1, 1}) == 2U);
+  BOOST_TEST(cold_start(doubles{9, 9, 9, 1, 1}) == 0U);
+  BOOST_TEST(cold_start(doubles{9, 9, 9, 1, 1, 1}) == 3U);
+  BOOST_TEST(cold_start(doubles{9, 9, 9, 9, 1, 1, 1}) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_cold_start_is_defined_for_ties_zeros_and_huge_samples) {
+  BOOST_TEST(cold_start(doubles(8, 5.0)) == 0U);
+  BOOST_TEST(cold_start(doubles(8, 0.0)) == 0U);
+  BOOST_TEST(cold_start(doubles{1, 0, 0, 0}) == 1U);
+  BOOST_TEST(cold_start(doubles{-1.7e308, 1.7e308, -1.7e308, 1.7e308, 1}) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_cold_start_is_hardly_ever_found_where_there_is_none) {
+  random_engine random(3);
+  for (std::size_t n : {4, 5, 7, 15, 32}) {
+    int found = 0;
+    for (int round = 0; round < 3000; ++round) {
+      doubles samples(n);
+      for (double& x : samples) x = 100 + random.normal();
+      found += cold_start(samples) > 0 ? 1 : 0;
+    }
+    BOOST_TEST(found < 30, "n = " << n << ": " << found); // 1 %
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_first_run_that_is_a_fifth_slower_is_found) {
+  random_engine random(4);
+  int found = 0;
+  for (int round = 0; round < 1000; ++round) {
+    doubles samples{120 + random.normal()};
+    for (int i = 0; i < 6; ++i) samples.push_back(100 + random.normal());
+    found += cold_start(samples) == 1 ? 1 : 0;
+  }
+  BOOST_TEST(found > 980);
+}
+
 BOOST_AUTO_TEST_CASE(normal_samples_are_hardly_ever_rejected) {
   random_engine random(1);
   std::size_t rejected = 0;
