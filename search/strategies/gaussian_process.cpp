@@ -226,7 +226,7 @@ double gaussian_process::weigh() {
     posterior -= 0.5 * z * z;
   }
   const double z = (log_noise_ + 6) / 2, f = (log_foreign_noise_ - foreign_noise) / 2;
-  return posterior - 0.5 * z * z - 0.5 * f * f;
+  return posterior_ = posterior - 0.5 * z * z - 0.5 * f * f;
 }
 
 double gaussian_process::solve() {
@@ -267,9 +267,9 @@ void gaussian_process::begin_tuning(int passes) {
 
 bool gaussian_process::tune_some() {
   if (left_ == 0) return false;
-  // Two cubes of 200 points is what one ask may take.
-  constexpr double portion = 2 * 200.0 * 200.0 * 200.0;
-  best_ = solve();
+  // At 200 points one hyperparameter is what an ask may take.
+  constexpr double portion = 200.0 * 200.0 * 200.0;
+  best_ = posterior_;
   bool moved = true; // whether the factor is that of the weights
   for (double spent = 0; left_ > 0 && spent < portion;) {
     moved = improve(next_, step_);

@@ -29,8 +29,8 @@ public:
   void set(std::span<const point* const> x, std::span<const double> y, std::span<const std::uint32_t> source = {});
   /// Improves the hyperparameters on the data taken by set(): `passes` over all of them.
   void tune(int passes);
-  /// The same in portions: begin_tuning(), then tune_some() until it returns false. A portion is a few parameters, at
-  /// most about 2 ms at 200 points. set() may come between.
+  /// The same in portions: begin_tuning(), then tune_some() until it returns false. A portion is a few parameters, one
+  /// at 200 points: about 2 ms. set() may come between.
   void begin_tuning(int passes);
   bool tuning() const noexcept { return left_ > 0; }
   bool tune_some();
@@ -78,7 +78,7 @@ private:
   std::size_t stride_ = 0;
   std::vector<std::uint8_t> foreign_;
   std::vector<double> y_;
-  double centre_ = 0, scale2_ = 1;
+  double centre_ = 0, scale2_ = 1, posterior_ = 0;
   std::vector<double> l_, alpha_; ///< the lower factor, its rows packed; the weights of the data
   std::vector<float> r2_;
   double best_ = 0, step_ = 0;      ///< of the tuning that is going on

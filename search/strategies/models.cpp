@@ -7,7 +7,7 @@
 namespace attune::search {
 namespace {
 
-constexpr std::size_t gp_candidates = 800, forest_candidates = 2000;
+constexpr std::size_t gp_candidates = 800, forest_candidates = 1200;
 constexpr std::size_t elites_around = 4;
 /// With so many own results the similar tasks have nothing more to say.
 constexpr std::size_t most_with_foreign = 120;
@@ -177,13 +177,15 @@ std::optional<point> forest_chooser::choose(const ledger& all, const training_se
     x_.add(row);
   }
   std::vector<float> target(y.begin(), y.end());
-  const bool first = trees_.empty();
-  if (first) trees_.resize(trees_wanted);
+  // The forest is filled over the first asks, then renewed part by part.
+  const std::size_t grown = std::min(trees_wanted - trees_.size(), 2 * renewed);
+  trees_.resize(trees_.size() + grown);
+  if (grown > 0) next_ = trees_.size() - grown;
   const extra_tree::options how{std::max<std::size_t>(6, features_.size() / 3), 3};
   std::vector<std::uint32_t> rows(items.size());
   std::iota(rows.begin(), rows.end(), 0u);
-  for (std::size_t k = 0; k < (first ? trees_wanted : renewed); ++k)
-    trees_[next_++ % trees_wanted].grow(x_, features_.columns(), target, {}, rows, how, rng);
+  for (std::size_t k = 0; k < (grown > 0 ? grown : renewed); ++k)
+    trees_[next_++ % trees_.size()].grow(x_, features_.columns(), target, {}, rows, how, rng);
   auto from = candidates(all, elite, elites_around, forest_candidates, rng);
   at_.clear();
   for (const auto& p : from) {
@@ -199,8 +201,8 @@ std::optional<point> forest_chooser::choose(const ledger& all, const training_se
     }
   }
   for (std::size_t i = 0; i < from.size(); ++i) {
-    sum[i] /= static_cast<float>(trees_wanted);
-    const float variance = squares[i] / static_cast<float>(trees_wanted) - sum[i] * sum[i];
+    sum[i] /= static_cast<float>(trees_.size());
+    const float variance = squares[i] / static_cast<float>(trees_.size()) - sum[i] * sum[i];
     squares[i] = std::sqrt(std::max(1e-6f, variance));
   }
   return most_promising(from, *std::min_element(y.begin(), y.end()), sum, squares);

@@ -11,6 +11,7 @@ namespace attune::search {
 namespace {
 
 constexpr std::size_t capacity = 200;
+constexpr std::size_t sole_until = 30;
 
 /// Trials before a model is asked: enough to see each parameter move, not more than a part of a small budget.
 std::size_t starts(const space& over, const strategy_options& o) {
@@ -70,7 +71,8 @@ public:
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
     if (auto p = start_.next(all, !elite_.empty(), gp_.trust(), rng)) return p;
-    const arm a = draw(rng);
+    // With few results the process sees most; what pays is not yet known either.
+    const arm a = all.told().size() < sole_until ? gaussian : draw(rng);
     std::optional<point> p;
     if (a == gaussian)
       p = gp_.choose(all, data_, elite_, rng);
