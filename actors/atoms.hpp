@@ -33,6 +33,9 @@ using measure = caf::atom_constant<caf::atom("measure")>;
 using join = caf::atom_constant<caf::atom("join")>;
 using leave = caf::atom_constant<caf::atom("leave")>;
 
+// To the model.
+using train = caf::atom_constant<caf::atom("train")>;
+
 // To a builder, a runner.
 using build = caf::atom_constant<caf::atom("build")>;
 using run = caf::atom_constant<caf::atom("run")>;

@@ -2,6 +2,7 @@
 
 #include "actors/cache.hpp"
 #include "actors/error.hpp"
+#include "actors/model.hpp"
 #include "actors/monitor.hpp"
 #include "actors/recorder.hpp"
 #include "actors/scheduler.hpp"
@@ -230,6 +231,7 @@ struct engine::impl {
   cache_actor cache;
   scheduler_actor scheduler;
   recorder_actor recorder;
+  model_actor model;
   std::vector<builder_actor> builders;
   std::vector<runner_actor> runners;
   std::vector<watcher_actor> watchers;
@@ -264,9 +266,11 @@ void engine::impl::spawn_all() {
   }
   recorder_options recording;
   recording.give_up_after = options.store_patience;
-  // The one actor with a thread of its own: it waits for a disk.
+  // The two actors with threads of their own: one waits for a disk, one trains.
   recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
                    : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
+
+  model = system->spawn<caf::detached>(actors::model, true);
 
   scheduler_options scheduling;
   auto& admission = scheduling.dispatcher.admission;
@@ -318,6 +322,7 @@ void engine::impl::stop_all() {
     end(scheduler);
     end(cache);
     end(recorder);
+    end(model);
     end(watch.to);
     for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
     for (const auto& who : all) self->wait_for(caf::actor_cast<caf::actor>(who));
@@ -329,6 +334,7 @@ void engine::impl::stop_all() {
   scheduler = nullptr;
   cache = nullptr;
   recorder = nullptr;
+  model = nullptr;
   watch.to = nullptr;
 }
 
@@ -400,6 +406,7 @@ result<session> engine::tune(tuning_request request) {
   auto setup = std::make_shared<tuner_setup>();
   setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
+  setup->model = impl_->model;
   if (impl_->store) {
     setup->session_id = id;
     if (known) {

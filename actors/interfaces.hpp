@@ -32,6 +32,11 @@ using runner_actor = caf::typed_actor<
     // INTERNAL: the run's end, from the thread that saw it.
     caf::reacts_to<atom::internal, run_report>>;
 
+/// The MODEL runs the trainings of the strategies, one after the other, on a thread of its own.
+using model_actor = caf::typed_actor<
+    // Trains; answered when it is done, whatever came of it.
+    caf::replies_to<atom::train, training_ptr>::with<caf::ok_atom>>;
+
 /// A TUNER owns one task's search: its strategy, its trials in flight and its budget. It ends by itself when it has
 /// answered everyone that waits for its report and `cancel`, or an exit message, reaches it.
 using tuner_actor = caf::typed_actor<

@@ -9,6 +9,7 @@
 //                      | done                          v
 //                    cache <--fill-- recorder <-- scheduler --build--> builder
 //                             (durable first)          ^------run--> runner (one per slot)
+//                   tuner --train--> model: the strategies' trainings, on a thread of its own
 //
 // The messages are values shared by pointer (immutable behind it): they stay in the process. Between processes speaks
 // the schema in proto/; CAF's own wire protocol is never opened.
@@ -148,8 +149,12 @@ enum class event_kind : std::uint8_t {
   place_stuck,
   store_trouble,
   store_recovered,
+  decided, ///< a strategy says what it decided, and why
 };
 const char* to_string(event_kind k) noexcept;
+
+/// What a strategy wants trained beside the search.
+using training_ptr = std::shared_ptr<search::training>;
 
 struct event {
   event_kind kind = event_kind::told;
@@ -184,6 +189,7 @@ struct scheduler_status {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::trial_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::outcome_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::error)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::training_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::trial_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::finished_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::build_order)

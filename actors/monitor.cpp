@@ -46,6 +46,8 @@ const char* to_string(event_kind k) noexcept {
     return "store_trouble";
   case event_kind::store_recovered:
     return "store_recovered";
+  case event_kind::decided:
+    return "decided";
   }
   return "unknown";
 }

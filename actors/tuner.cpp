@@ -14,6 +14,9 @@ namespace {
 
 using self_pointer = tuner_actor::stateful_pointer<tuner_state>;
 
+/// A training takes milliseconds; of a model that does not answer for so long nothing is expected any more.
+constexpr auto training_limit = std::chrono::minutes(1);
+
 bool by_caller(const tuner_state& s) { return s.setup.session.how == measuring::by_caller; }
 
 void make_report(self_pointer self) {
@@ -54,6 +57,14 @@ void end_if_finished(self_pointer self) {
   s.waiting_for_report.clear();
 }
 
+void tell_decisions(self_pointer self) {
+  auto& s = self->state;
+  for (auto& text : s.setup.search->take_notes())
+    emit(self, s.watch, [&] {
+      return event{event_kind::decided, s.setup.session.number, nullptr, nullptr, std::move(text), now_of(self)};
+    });
+}
+
 /// Proposes as far as the credits go.
 void propose(self_pointer self, trial_batch& batch) {
   auto& s = self->state;
@@ -62,6 +73,7 @@ void propose(self_pointer self, trial_batch& batch) {
     emit(self, s.watch, [&] { return event{event_kind::proposed, next->session, next, nullptr, {}, next->proposed}; });
     batch.items.push_back(std::move(next));
   }
+  tell_decisions(self);
 }
 
 void send_lookups(self_pointer self, trial_batch batch) {
@@ -75,6 +87,24 @@ void pump(self_pointer self) {
   self->state.setup.search->add_search_time(now_of(self) - before);
   send_lookups(self, std::move(batch));
   end_if_finished(self);
+}
+
+void told(self_pointer self, trial_batch next);
+void trained(self_pointer self);
+
+/// Lets the model's actor train what the strategy wants, where there is something. When that has ended, or does not
+/// answer, the strategy trains by itself.
+void hand_out_training(self_pointer self) {
+  auto& s = self->state;
+  if (!s.setup.model || s.setup.search->stopping()) return;
+  auto job = s.setup.search->begin_training();
+  if (!job) return;
+  self->request(s.setup.model, training_limit, atom::train::value, std::move(job))
+      .then([self](caf::ok_atom) { trained(self); },
+            [self](const caf::error&) {
+              self->state.setup.model = nullptr;
+              trained(self);
+            });
 }
 
 /// Ends the search: what is in the scheduler's hands is stopped, what a caller has in hand counts as never proposed.
@@ -94,16 +124,20 @@ void stop(self_pointer self, search::stop_reason why) {
     s.lent.clear();
     if (!dropped.items.empty()) self->send(s.recorder, atom::append::value, std::move(dropped));
   }
+  // What a training held back is told now: nothing more is proposed.
+  if (!s.kept.empty()) told(self, {});
   end_if_finished(self);
 }
 
-void told(self_pointer self, const finished_batch& batch) {
+/// Tells the strategy the results at hand, as far as no training holds it.
+void told(self_pointer self, trial_batch next) {
   auto& s = self->state;
   auto& search = *s.setup.search;
   const auto before = now_of(self);
   step_batch steps;
-  trial_batch next;
-  for (const auto& f : batch.items) {
+  while (!s.kept.empty() && !search.held()) {
+    const finished f = std::move(s.kept.front());
+    s.kept.pop_front();
     const auto step = search.tell(*f.what, f.result, f.from_cache, now_of(self));
     if (step && !s.setup.session_id.empty())
       steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache, f.record});
@@ -117,6 +151,7 @@ void told(self_pointer self, const finished_batch& batch) {
       s.telling.erase(it);
       break;
     }
+    hand_out_training(self);
     // One after the other, so that what is asked depends on the order of the results and on nothing else.
     propose(self, next);
   }
@@ -125,6 +160,14 @@ void told(self_pointer self, const finished_batch& batch) {
   if (search.out_of_time()) stop(self, search::stop_reason::time);
   send_lookups(self, std::move(next));
   end_if_finished(self);
+}
+
+/// The training in the model's hands is over: on with the proposals that it held, then with the results that came.
+void trained(self_pointer self) {
+  self->state.setup.search->end_training();
+  trial_batch next;
+  propose(self, next);
+  told(self, std::move(next));
 }
 
 void begin(self_pointer self) {
@@ -167,6 +210,13 @@ tuner_actor::behavior_type tuner(self_pointer self, std::shared_ptr<tuner_setup>
   state.recorder = std::move(recorder);
   state.watch = std::move(watch);
   state.setup.search->set_window(0);
+  if (state.setup.model) {
+    self->monitor(state.setup.model);
+    self->set_down_handler([self](const caf::down_msg&) {
+      self->state.setup.model = nullptr;
+      trained(self);
+    });
+  }
   return {
       [self](atom::begin) { begin(self); },
       [self](atom::pause) {
@@ -221,7 +271,10 @@ tuner_actor::behavior_type tuner(self_pointer self, std::shared_ptr<tuner_setup>
         self->state.setup.search->set_window(credits);
         pump(self);
       },
-      [self](atom::done, const finished_batch& batch) { told(self, batch); },
+      [self](atom::done, const finished_batch& batch) {
+        self->state.kept.insert(self->state.kept.end(), batch.items.begin(), batch.items.end());
+        told(self, {});
+      },
       [self](atom::miss, const trial_batch& batch) {
         auto& s = self->state;
         s.offered.insert(s.offered.end(), batch.items.begin(), batch.items.end());

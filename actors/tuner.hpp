@@ -18,6 +18,7 @@ struct tuner_setup {
   std::string session_id;                 ///< under which its steps are kept; empty: they are not
   std::unique_ptr<search::tuning> search; ///< with its past replayed
   std::uint32_t wish = 0;                 ///< the most trials that it can have in flight; 0: no bound of its own
+  model_actor model;                      ///< who trains for it; null: its strategy trains in its own ask()
 };
 
 struct tuner_state {
@@ -37,6 +38,7 @@ struct tuner_state {
   std::vector<caf::typed_response_promise<trial_ptr>> asking;
   std::vector<std::pair<trial_ptr, caf::typed_response_promise<caf::ok_atom>>> telling;
   std::vector<trial_ptr> lent; ///< given to a measuring caller, not told
+  std::deque<finished> kept;   ///< results that wait for a training; no more than were in flight
   static inline const char* name = "tuner";
 };
 

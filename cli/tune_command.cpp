@@ -53,6 +53,10 @@ public:
         messages_.push_back("not tried again: " + (e.what ? e.what->config.text() : std::string()) + ": " + e.text);
         news_ = true;
         break;
+      case kind::decided:
+        messages_.push_back(e.text);
+        news_ = true;
+        break;
       case kind::place_stuck:
         messages_.push_back(e.text + " does not answer; what it had in hand goes elsewhere");
         news_ = true;

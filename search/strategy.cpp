@@ -2,6 +2,7 @@
 
 #include "core/text.hpp"
 #include "search/strategies/evolution.hpp"
+#include "search/strategies/model_guided.hpp"
 #include "search/strategies/portfolio.hpp"
 #include "search/strategies/sequence.hpp"
 
@@ -31,6 +32,7 @@ const std::vector<entry>& registry() {
       {{"differential", "differential evolution on ranks"}, make_differential},
       {{"swarm", "a particle swarm on ranks"}, make_swarm},
       {{"tpe", "a tree-structured Parzen estimator"}, make_tpe},
+      {{"model", "evolution on a learned cost model; few of many thousands are measured"}, make_model},
   };
   return all;
 }

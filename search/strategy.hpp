@@ -1,6 +1,7 @@
 #pragma once
 
 #include "search/space.hpp"
+#include "search/training.hpp"
 
 #include <memory>
 #include <optional>
@@ -49,6 +50,9 @@ struct strategy_options {
 ///
 /// Deterministic: the same options and the same sequence of asks and tells give the same proposals on every machine.
 /// Threads: one owner. Cost: stated by each strategy.
+///
+/// A strategy with a model to train hands the work out: wanted() gives what may be run beside it, and the proposals
+/// use it from a fixed number of tells later, whether it took long or not. Where nobody has run it by then, ask() does.
 class strategy {
 public:
   virtual ~strategy() = default;
@@ -59,6 +63,13 @@ public:
   /// How a proposed configuration ended; each is told once. A point that was never asked for is taken as experience
   /// (what the caller measured by itself) and is not proposed later.
   virtual void tell(std::span<const std::uint32_t> p, const observation& o) = 0;
+
+  /// Work that the last tell() has brought up; each is handed out once, null: none.
+  virtual std::shared_ptr<training> wanted() { return nullptr; }
+  /// What the next ask() runs, or waits for, unless it is done: whoever lets it be run elsewhere asks when it is.
+  virtual std::shared_ptr<training> needed() const { return nullptr; }
+  /// What was decided since the last time, a line each, for a person: at most the last 32.
+  virtual std::vector<std::string> take_notes() { return {}; }
 };
 
 /// Makes a strategy by name. Errors: invalid_spec with the nearest known name.

@@ -37,6 +37,7 @@ tuning::tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tunin
 void tuning::begin(nanoseconds now) {
   for (std::size_t i = 0; i < flights_.size(); ++i)
     if (flights_[i].open) again_.push_back(first_flight_ + i);
+  strategy_->take_notes();
   if (limits_.time) ends_at_ = now + *limits_.time;
   if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
 }
@@ -79,11 +80,25 @@ trial_ptr tuning::issue(trial_number number, nanoseconds now) {
   return out;
 }
 
+std::shared_ptr<training> tuning::begin_training() {
+  if (lent_) return nullptr;
+  lent_ = strategy_->wanted();
+  return lent_;
+}
+
+bool tuning::has_room() const {
+  const std::size_t issued = flying_ - again_.size();
+  if (stopping() || issued >= window_) return false;
+  return !limits_.trials || counts_.proposed + issued < *limits_.trials;
+}
+
+bool tuning::held() const {
+  return lent_ && has_room() && again_.empty() && strategy_->needed() == lent_;
+}
+
 trial_ptr tuning::propose(nanoseconds now) {
   tick(now);
-  const std::size_t issued = flying_ - again_.size();
-  if (stopping() || issued >= window_) return nullptr;
-  if (limits_.trials && counts_.proposed + issued >= *limits_.trials) return nullptr;
+  if (!has_room() || held()) return nullptr;
   if (!again_.empty()) {
     const auto number = again_.front();
     again_.pop_front();

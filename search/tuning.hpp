@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace attune::search {
 
@@ -85,6 +86,18 @@ public:
   /// for a cancelled one, which counts as never proposed.
   std::optional<told_step> tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now);
 
+  /// Work of the strategy's that may be run beside the search: it is in the caller's hands until end_training(). Null:
+  /// none. Where nobody takes it, the strategy does it itself when it is needed.
+  std::shared_ptr<training> begin_training();
+  /// The training in the caller's hands is done; or it never will be there, and is left to the strategy.
+  void end_training() noexcept { lent_ = nullptr; }
+  /// True while the next proposal waits for the training in the caller's hands. Until end_training() propose() gives
+  /// nothing, and the caller keeps results back: so what is proposed depends on their order, not on how long a training
+  /// takes.
+  bool held() const;
+  /// What the strategy has decided since the last time, for a person; what it decided in replay() is not told again.
+  std::vector<std::string> take_notes() { return strategy_->take_notes(); }
+
   /// Ends the search: nothing is proposed any more. The first reason stands.
   void stop(stop_reason why);
   /// Looks at the time limit.
@@ -114,6 +127,8 @@ private:
     point at;
     bool open = false;
   };
+  /// Whether the window and the budget have room for one more.
+  bool has_room() const;
   bool ask(trial_number& number);
   flight* flight_of(trial_number number);
   /// Ends the flight; answers where it was. @pre flight_of(number)
@@ -140,6 +155,7 @@ private:
   tuning_times times_;
   std::optional<nanoseconds> ends_at_;
   std::uint32_t faults_ = 0;
+  std::shared_ptr<training> lent_;
   stop_reason why_ = stop_reason::none;
 };
 

@@ -4,20 +4,9 @@
 #include <numeric>
 
 namespace attune::search {
-namespace {
-
-/// A random half of the codes, named by a seed.
-bool in_set(std::uint32_t seed, std::uint16_t code) noexcept {
-  std::uint32_t h = seed ^ (code * 0x9e3779b1u);
-  h = (h ^ (h >> 15)) * 0x85ebca6bu;
-  h ^= h >> 13;
-  return (h & 1) != 0;
-}
-
-} // namespace
 
 bool extra_tree::goes_left(const node& n, std::uint16_t code) noexcept {
-  return n.ordered ? code <= n.cut : in_set(n.cut, code);
+  return n.ordered ? code <= n.cut : in_half(n.cut, code);
 }
 
 void extra_tree::grow(const code_table& x, std::span<const rank_features::column> columns, std::span<const float> y,
@@ -131,7 +120,7 @@ void extra_tree::predict(const code_table& x, std::span<float> out, std::vector<
     } else {
       for (std::uint32_t k = j.begin; k < j.end; ++k) {
         const std::uint32_t row = rows[k];
-        const bool left = in_set(at.cut, codes[row]);
+        const bool left = in_half(at.cut, codes[row]);
         rows[l] = row;
         spare[r] = row;
         l += left ? 1 : 0;

@@ -22,6 +22,7 @@ public:
     rows_ = 0;
   }
   std::size_t rows() const noexcept { return rows_; }
+  std::size_t columns() const noexcept { return columns_.size(); }
   const std::vector<std::uint16_t>& column(std::size_t c) const { return columns_[c]; }
 
 private:
@@ -46,14 +47,23 @@ public:
   /// The prediction for one row of codes.
   float predict(std::span<const std::uint16_t> row) const;
 
-private:
   struct node {
     std::int32_t column = -1; ///< -1: a leaf
-    std::uint32_t cut = 0;    ///< goes left: code <= cut; for categories: the seed of the set
+    std::uint32_t cut = 0;    ///< goes left: code <= cut; for categories: in_half(cut, code)
     bool ordered = true;
-    std::uint32_t left = 0, right = 0;
+    std::uint32_t left = 0, right = 0; ///< greater than the node's own number
     float value = 0;
   };
+  std::span<const node> nodes() const noexcept { return nodes_; }
+  /// Whether a code is in the random half of all codes that `seed` names.
+  static bool in_half(std::uint32_t seed, std::uint16_t code) noexcept {
+    std::uint32_t h = seed ^ (code * 0x9e3779b1u);
+    h = (h ^ (h >> 15)) * 0x85ebca6bu;
+    h ^= h >> 13;
+    return (h & 1) != 0;
+  }
+
+private:
   static bool goes_left(const node& n, std::uint16_t code) noexcept;
   std::vector<node> nodes_;
 };

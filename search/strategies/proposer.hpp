@@ -21,6 +21,10 @@ public:
     (void)all;
     (void)rng;
   }
+  /// As strategy::wanted(), needed(), take_notes().
+  virtual std::shared_ptr<training> wanted() { return nullptr; }
+  virtual std::shared_ptr<training> needed() const { return nullptr; }
+  virtual std::vector<std::string> take_notes() { return {}; }
 };
 
 /// Makes the strategy `name` around an idea. @pre neither pointer is null

@@ -49,6 +49,10 @@ public:
     idea_->learn(all_, rng_);
   }
 
+  std::shared_ptr<training> wanted() override { return idea_->wanted(); }
+  std::shared_ptr<training> needed() const override { return idea_->needed(); }
+  std::vector<std::string> take_notes() override { return idea_->take_notes(); }
+
 private:
   std::optional<point> next() {
     // What was dropped was the best idea when it was proposed: it goes first.

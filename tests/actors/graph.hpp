@@ -210,6 +210,8 @@ struct graph {
     std::uint32_t wish = 0;
     std::uint64_t seed = 1;
     goal direction = goal::minimize;
+    model_actor model{}; ///< who trains; null: the strategy by itself
+    std::vector<storage::step_item> past; ///< played back before it begins
   };
 
   /// A task over one parameter x of `size` values, and a tuner for it (not begun).
@@ -243,7 +245,10 @@ struct graph {
     setup->session_id = "session" + std::to_string(number);
     setup->search = std::make_unique<search::tuning>(*of, *over, std::move(*strategy),
                                                      search::tuning_limits{o.trials, o.time, 16}, number);
+    for (const auto& s : o.past)
+      setup->search->replay({s.what->number, s.asked_before}, s.what->config, s.what->key, s.result);
     setup->wish = o.wish;
+    setup->model = o.model;
     tuners.push_back(system.spawn(actors::tuner, setup, cache, scheduler, recorder, watch));
     drain();
     return tuners.back();
