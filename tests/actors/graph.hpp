@@ -65,6 +65,11 @@ inline run_report run_failed(failure_kind kind, std::string message = "no") {
       measure::run_result{failure{kind, std::move(message), {}, {}}, {}, {}, {}})};
 }
 
+inline run_report stopped_early(double at_least, double against) {
+  return {std::make_shared<const measure::run_result>(
+      measure::run_result{bound{at_least, against, {}}, std::chrono::milliseconds(1), {}, {}})};
+}
+
 inline build_report built() {
   return {std::make_shared<const measure::build_result>(
       measure::build_result{measure::artifact_ptr{}, std::chrono::milliseconds(2), {}, {}})};
@@ -210,7 +215,7 @@ struct graph {
     std::uint32_t wish = 0;
     std::uint64_t seed = 1;
     goal direction = goal::minimize;
-    model_actor model{}; ///< who trains; null: the strategy by itself
+    model_actor model{};                  ///< who trains; null: the strategy by itself
     std::vector<storage::step_item> past; ///< played back before it begins
   };
 
