@@ -3,6 +3,7 @@
 #include "actors/monitor.hpp"
 #include "actors/time.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace attune::actors {
@@ -99,7 +100,10 @@ bool cacheable(const outcome& o) {
   return why == nullptr || !is_infrastructure(why->kind);
 }
 
-bool was_cancelled(const outcome& o) { return !o.ok() && o.failed()->kind == failure_kind::cancelled; }
+bool was_cancelled(const outcome& o) {
+  const auto* why = o.failed();
+  return why != nullptr && why->kind == failure_kind::cancelled;
+}
 
 void fill(self_pointer self, const finished_batch& batch) {
   auto& s = self->state;
@@ -118,15 +122,16 @@ void fill(self_pointer self, const finished_batch& batch) {
     if (at == s.flights.end() || at->second.owner != f.what) continue;
     auto waiting = std::move(at->second.waiting);
     s.flights.erase(at);
-    if (waiting.empty()) continue;
-    if (was_cancelled(*f.result)) {
-      // The one that flew was called back: the next that waits flies for the rest.
-      s.flights.try_emplace(waiting.front()->key,
-                            cache_state::flight{waiting.front(), {waiting.begin() + 1, waiting.end()}});
-      taken_over.push_back(waiting.front());
-      continue;
-    }
-    for (auto& t : waiting) out[t->session].items.push_back({t, f.result, true, f.record});
+    // Those that this is no answer for (the one that flew was called back, or was stopped where they would not be): the
+    // first of them flies for the rest.
+    const auto unserved = std::stable_partition(waiting.begin(), waiting.end(), [&](const trial_ptr& t) {
+      return !was_cancelled(*f.result) && attune::answers(*f.result, *t);
+    });
+    for (auto t = waiting.begin(); t != unserved; ++t)
+      out[(*t)->session].items.push_back({*t, f.result, true, f.record});
+    if (unserved == waiting.end()) continue;
+    s.flights.try_emplace((*unserved)->key, cache_state::flight{*unserved, {unserved + 1, waiting.end()}});
+    taken_over.push_back(*unserved);
   }
   send_answers(self, std::move(out));
   send_misses(self, std::move(taken_over));

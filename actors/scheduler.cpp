@@ -59,6 +59,7 @@ void on_ran(self_pointer self, place_id slot, job_id id, const measure::run_resu
     w->phases.run += r.elapsed;
     w->answer.emplace();
     if (const auto* m = std::get_if<measurement>(&r.data)) w->answer->data = *m;
+    if (const auto* b = std::get_if<bound>(&r.data)) w->answer->data = *b;
     emit_trial(self, event_kind::ran, *w);
   }
   if (const auto* f = std::get_if<failure>(&r.data)) why = *f;

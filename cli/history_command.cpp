@@ -28,11 +28,11 @@ int run_history(const history_options& options, const std::string& folder, outpu
     if (made.size() > 1 && !io.json()) io.out() << of->spec.name << '\n';
     read = (*store)->records_of(of->identity.task_key, [&](const storage::record& r) {
       if (io.json()) {
-        auto entry = record_json(r.config, r.result, unit, r.key.hex());
+        auto entry = record_json(r.config, r.result, unit, r.key.hex(), of->metric().direction);
         if (made.size() > 1) entry["task"] = of->spec.name;
         io.out() << (records == 0 ? "" : ",") << dump(entry);
       } else {
-        io.out() << render_record(r.config, r.result, unit);
+        io.out() << render_record(r.config, r.result, unit, of->metric().direction);
       }
       ++records;
       return static_cast<bool>(io.out());

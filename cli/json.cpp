@@ -18,6 +18,7 @@ json failures_json(const search::tuning_counts& counts) {
 json trials_json(const search::tuning_counts& counts) {
   return {{"proposed", count_json(counts.proposed)},
           {"measured", count_json(counts.measured)},
+          {"stopped_early", count_json(counts.bounded)},
           {"cached", count_json(counts.cached)},
           {"failed", failures_json(counts)}};
 }
@@ -131,6 +132,7 @@ json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> 
     tasks.push_back(report_json(*r));
     counts.proposed += r->counts.proposed;
     counts.measured += r->counts.measured;
+    counts.bounded += r->counts.bounded;
     counts.cached += r->counts.cached;
     for (std::size_t i = 0; i < counts.failed.size(); ++i) counts.failed[i] += r->counts.failed[i];
     times.build += r->times.build;
@@ -157,8 +159,8 @@ json space_count_json(std::size_t parameters, search::uint128 cartesian, std::op
           {"build_ms", number_json(build_ms)}};
 }
 
-json record_json(const configuration& config, const outcome& result, const std::string& unit,
-                 const std::string& record) {
+json record_json(const configuration& config, const outcome& result, const std::string& unit, const std::string& record,
+                 goal direction) {
   json out{{"config", config_json(config)},
            {"value", nullptr},
            {"unit", unit},
@@ -181,6 +183,9 @@ json record_json(const configuration& config, const outcome& result, const std::
     out["message"] = failure_message(f->message);
     if (f->exit) out["exit"] = *f->exit;
     if (f->signal) out["signal"] = *f->signal;
+  } else if (const auto* b = result.bounded()) {
+    out[direction == goal::minimize ? "at_least" : "at_most"] = number_json(b->value);
+    for (const double s : b->samples) out["samples"].push_back(number_json(s));
   }
   if (!result.notes.empty()) out["notes"] = result.notes;
   return out;

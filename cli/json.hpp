@@ -52,9 +52,10 @@ json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> 
 json space_count_json(std::size_t parameters, search::uint128 cartesian, std::optional<search::uint128> valid,
                       double build_ms);
 
-/// One entry of `history --json`. `unit` is the task's as stored.
-json record_json(const configuration& config, const outcome& result, const std::string& unit,
-                 const std::string& record);
+/// One entry of `history --json`. `unit` is the task's as stored. What was stopped early has neither value nor failure,
+/// but `at_least` (`at_most`, where the goal is to maximize).
+json record_json(const configuration& config, const outcome& result, const std::string& unit, const std::string& record,
+                 goal direction);
 
 /// `db stats --json`.
 json statistics_json(const storage::store_statistics& s);

@@ -334,6 +334,7 @@ std::string render_report(const actors::tuning_report& r) {
   }
   std::string trials = std::to_string(r.counts.proposed) + ": " + std::to_string(r.counts.measured) + " measured, " +
                        std::to_string(r.counts.cached) + " cached";
+  if (r.counts.bounded > 0) trials += ", " + std::to_string(r.counts.bounded) + " stopped early";
   if (const auto f = failures_text(r.counts.failed); !f.empty()) trials += ", " + f;
   rows.push_back({"  trials", trials});
   rows.push_back({"  time", human_duration(r.wall) + " (build " + human_duration(r.times.build) + ", run " +
@@ -343,7 +344,7 @@ std::string render_report(const actors::tuning_report& r) {
   return out + table(rows);
 }
 
-std::string render_record(const configuration& config, const outcome& result, const std::string& unit) {
+std::string render_record(const configuration& config, const outcome& result, const std::string& unit, goal direction) {
   std::string out = rfc3339(result.at) + "  ";
   if (const auto* m = result.measured()) {
     out += human_value(m->value, unit) + spread_text(m->spread) + "  " + config.text() + "\n";
@@ -353,6 +354,9 @@ std::string render_record(const configuration& config, const outcome& result, co
     if (f->signal) out += " (signal " + std::to_string(*f->signal) + ")";
     out += "  " + config.text() + "\n";
     if (const auto text = first_line(f->message); !text.empty()) out += "    " + shortened(text, 300) + "\n";
+  } else if (const auto* b = result.bounded()) {
+    out += direction == goal::minimize ? "at least " : "at most ";
+    out += human_value(b->value, unit) + "  " + config.text() + "\n";
   }
   return out;
 }

@@ -48,8 +48,9 @@ std::string render_report(const actors::tuning_report& report);
 /// One line to standard error on why there is no best; empty where there is one.
 std::string no_best_text(const actors::tuning_report& report);
 
-/// A line for each record: when, the value or the failure, the configuration; the failure's message below it.
-std::string render_record(const configuration& config, const outcome& result, const std::string& unit);
+/// A line for each record: when, the value, `at least` (`at most`) it, or the failure, the configuration; the failure's
+/// message below it.
+std::string render_record(const configuration& config, const outcome& result, const std::string& unit, goal direction);
 
 std::string render_statistics(const storage::store_statistics& s, const std::string& folder);
 

@@ -59,6 +59,8 @@ result<std::vector<known_result>> best_inside(const storage::store& from, const 
   const auto read = from.records_of(task.task, [&](const storage::record& r) {
     if (const auto* f = r.result.failed()) {
       if (!is_infrastructure(f->kind)) newest.erase(r.key);
+    } else if (r.result.bounded() != nullptr) {
+      newest.erase(r.key);
     } else if (const auto* m = r.result.measured(); m != nullptr && std::isfinite(m->value) && m->value >= 0) {
       newest[r.key] = to_known(r, *m, task.target_facts);
     }

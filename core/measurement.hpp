@@ -24,6 +24,15 @@ struct measurement {
   friend bool operator==(const measurement&, const measurement&) = default;
 };
 
+/// The end of a run that was stopped early, because it could not be the best: its true value is at least `value` (at
+/// most, where more is better). Never a measured value, never the best. Always finite.
+struct bound {
+  double value = 0;
+  double against = 0;          ///< the trial's `rival`, against which it was stopped
+  std::vector<double> samples; ///< what was measured by then, as a measurement's
+  friend bool operator==(const bound&, const bound&) = default;
+};
+
 /// Where the time of one trial went, monotonic.
 struct phase_times {
   nanoseconds queue{0}, build{0}, run{0}, search{0};
@@ -37,9 +46,9 @@ struct resource_use {
   friend bool operator==(const resource_use&, const resource_use&) = default;
 };
 
-/// How one trial ended: measured, or failed; with what a person may want to know about it.
+/// How one trial ended: measured, failed, or stopped early; with what a person may want to know about it.
 struct outcome {
-  std::variant<measurement, failure> data;
+  std::variant<measurement, failure, bound> data;
   phase_times phases;
   resource_use used;
   std::string runner; ///< the device's or slot's name
@@ -50,6 +59,7 @@ struct outcome {
   bool ok() const noexcept { return data.index() == 0; }
   const measurement* measured() const noexcept { return std::get_if<measurement>(&data); }
   const failure* failed() const noexcept { return std::get_if<failure>(&data); }
+  const bound* bounded() const noexcept { return std::get_if<bound>(&data); }
   friend bool operator==(const outcome&, const outcome&) = default;
 };
 

@@ -175,4 +175,9 @@ key128 measurement_key(const task_identity& task, std::string_view canonical_con
   return truncate(sha256(input));
 }
 
+bool answers(const outcome& known, const trial& asked) noexcept {
+  const auto* b = known.bounded();
+  return b == nullptr || (asked.rival && !asked.of->better(b->against, *asked.rival));
+}
+
 } // namespace attune

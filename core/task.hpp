@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 
 namespace attune {
@@ -68,8 +69,15 @@ struct trial {
   std::string canonical;   ///< config.canonical()
   key128 key;              ///< measurement_key(of->identity, canonical)
   nanoseconds proposed{0}; ///< monotonic
+  /// The worse end of the interval of the best so far, when it was proposed: a run that is surely worse may be stopped
+  /// early (core/measurement.hpp, bound). None: nothing was measured yet, or all are to be measured to the end.
+  std::optional<double> rival;
 };
 using trial_ptr = std::shared_ptr<const trial>;
 using outcome_ptr = std::shared_ptr<const outcome>;
+
+/// Whether a result that is known answers this trial: one that was stopped early does only where the trial would be
+/// stopped as well, that is, where its rival is no worse than the one it was stopped against.
+bool answers(const outcome& known, const trial& asked) noexcept;
 
 } // namespace attune

@@ -180,7 +180,7 @@ void callable_runner::call(const trial& what, const callback& done) {
   const metric_spec& metric = task.metric();
   run_result out;
   nanoseconds begun = clock_.monotonic();
-  auto finish = [&](std::variant<measurement, failure> data) {
+  auto finish = [&](decltype(out.data) data) {
     watch_->close();
     out.data = std::move(data);
     out.elapsed = clock_.monotonic() - begun;
@@ -219,6 +219,8 @@ void callable_runner::call(const trial& what, const callback& done) {
     const auto* good = checked.samples();
     if (!good) return fail(failure_kind::bad_metric, std::get<std::string>(checked.data));
     samples.add(*good);
+    if (samples.enough()) break;
+    if (auto stopped = samples.hopeless(what.rival, metric.direction)) return finish(std::move(*stopped));
   }
   finish(samples.result(out.notes));
 }

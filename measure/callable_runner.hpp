@@ -9,6 +9,8 @@ namespace attune::measure {
 /// Runs task.objective: one call gives one sample or more; warm-up and repeats as for commands, and the same rules for
 /// what a good sample is. An exception is a run_error with its text.
 ///
+/// A trial with a rival is stopped early (bound) where protocol::hopeless() says so.
+///
 /// The limit holds for each call; at the limit the token is asked to stop, and what the call then returns is a
 /// run_timeout. cancel() asks the same way. A call that does not look at its token is waited for, in the destructor
 /// too. One thread watches the limit; it sleeps but for one look in each limit's length. Thread-safety: as `runner`.

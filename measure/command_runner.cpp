@@ -57,6 +57,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   std::vector<std::string> files; ///< of the metrics that are read from one; else empty
   std::vector<series> further;    ///< of the further metrics
   std::vector<bool> dropped;      ///< those that were left out
+  std::uint32_t done_runs = 0;
   bool checked = false;
   nanoseconds begun{0};
   run_result out;
@@ -67,7 +68,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
 
   const task_spec& spec() const { return what->of->spec; }
 
-  void finish(std::variant<measurement, failure> data) {
+  void finish(decltype(run_result::data) data) {
     out.data = std::move(data);
     out.elapsed = options.clock->monotonic() - begun;
     built.reset();
@@ -123,7 +124,14 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   void run_once() {
     for (const std::string& file : files)
       if (!file.empty()) mark_as_old(file);
-    start(spec().run.run, spec().run.timeout, &job::ran);
+    start(spec().run.run, limit(), &job::ran);
+  }
+
+  /// Of a run that counts it may follow the best so far; the user's own is the outer bound.
+  nanoseconds limit() const {
+    const auto& run = spec().run;
+    const auto beside = done_runs < run.warmup ? std::nullopt : limit_beside(what->of->metric(), what->rival);
+    return beside && (run.timeout.count() <= 0 || *beside < run.timeout) ? *beside : run.timeout;
   }
 
   void used(const process_result& ended) {
@@ -134,6 +142,10 @@ struct command_runner::job : std::enable_shared_from_this<job> {
 
   void ran(process_result ended) {
     used(ended);
+    const nanoseconds given = limit();
+    if (ended.how == process_result::ending::timed_out && given != spec().run.timeout)
+      return finish(bound{seconds(given), *what->rival, samples->samples()});
+    ++done_runs;
     if (auto failed = failure_of(ended, failure_kind::run_error, failure_kind::run_timeout, "run", spec().run.timeout))
       return finish(std::move(*failed));
     if (!take_metrics(ended)) return;
@@ -188,7 +200,11 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   }
 
   void go_on() {
-    if (!samples->enough()) return run_once();
+    if (!samples->enough()) {
+      if (auto stopped = samples->hopeless(what->rival, what->of->metric().direction))
+        return finish(std::move(*stopped));
+      return run_once();
+    }
     measurement result = samples->result(out.notes);
     const auto& metrics = spec().run.metrics;
     for (std::size_t i = 0; i < metrics.size(); ++i)

@@ -31,9 +31,9 @@ struct build_result {
   std::vector<std::string> notes;
 };
 
-/// How the run of a trial ended (warm-up, repeats and check are all of it).
+/// How the run of a trial ended (warm-up, repeats and check are all of it). `bound` only for a trial with a rival.
 struct run_result {
-  std::variant<measurement, failure> data;
+  std::variant<measurement, failure, bound> data;
   nanoseconds elapsed{0};
   resource_use used;
   std::vector<std::string> notes;

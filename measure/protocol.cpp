@@ -27,6 +27,12 @@ std::span<const double> series::steady() const {
   return long_runs_ ? std::span(steady_) : std::span(samples_).subspan(cold_start(samples_));
 }
 
+std::optional<nanoseconds> limit_beside(const metric_spec& metric, std::optional<double> rival) {
+  constexpr double times = 5, least = 1, most = 1e9; // seconds
+  if (!rival || metric.source != metric_spec::from::wall || metric.direction != goal::minimize) return std::nullopt;
+  return nanoseconds(static_cast<std::int64_t>(std::clamp(times * *rival, least, most) * 1e9));
+}
+
 bool protocol::enough() const {
   const auto& all = series_.samples();
   if (all.empty()) return false;
@@ -37,6 +43,19 @@ bool protocol::enough() const {
   auto clean = reject_outliers(steady);
   // Not divided, so that a median of zero asks for nothing impossible.
   return median_interval(clean.kept).half_width() <= repeats_.until * std::abs(median(clean.kept));
+}
+
+std::optional<bound> protocol::hopeless(std::optional<double> rival, goal direction) const {
+  if (!rival || !(repeats_.until > 0)) return std::nullopt;
+  const auto steady = series_.steady();
+  if (steady.size() < std::max<std::size_t>(repeats_.min, 3)) return std::nullopt;
+  std::vector<double> costs(steady.begin(), steady.end());
+  const double sign = direction == goal::minimize ? 1 : -1;
+  for (double& x : costs) x *= sign;
+  const double floor = median_floor(costs);
+  // Not so where the floor is no number: samples too large to be squared.
+  if (!std::isfinite(floor) || !(floor > sign * *rival)) return std::nullopt;
+  return bound{sign * floor, *rival, series_.samples()};
 }
 
 measurement protocol::result(std::vector<std::string>& notes) const {

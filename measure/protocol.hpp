@@ -4,6 +4,7 @@
 #include "core/spec.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,11 @@ private:
   bool long_runs_ = false;
 };
 
+/// The limit of one run that is timed from outside (metric `wall`, in seconds, less is better) beside a rival: five
+/// times that, but a second at least, so that no hiccup of the machine is taken for a slow program. None where the
+/// metric is another: how long a process lives says nothing of what it will report.
+std::optional<nanoseconds> limit_beside(const metric_spec& metric, std::optional<double> rival);
+
 /// Decides when a configuration has been run often enough. Pure: samples in, the decision out.
 /// Enough is: `max` samples; or `min` of them, a cold start not counted, where the 95 % interval of the cleaned median
 /// is within ±`until` of it. A run's further samples are never thrown away, so that one run may give more than `max`.
@@ -51,6 +57,12 @@ public:
   /// The samples of one run, warm-up among them. @pre not empty, all finite.
   void add(std::span<const double> run) { series_.add(run); }
   bool enough() const;
+  /// What the configuration's value is at least (at most, where more is better), where that is already worse than the
+  /// rival: it is hopeless. From `min` samples on, three at the least, a cold start not counted, and only where fewer
+  /// than `max` may do (an interval is asked for): a stated number of repeats is done. The bound is median_floor() of
+  /// all that are not cold (left out outliers would make it too sure of itself); over a dozen looks it errs in one
+  /// candidate of a hundred that are exactly as good as the rival.
+  std::optional<bound> hopeless(std::optional<double> rival, goal direction) const;
   /// Without the stated warm-up, in order.
   const std::vector<double>& samples() const noexcept { return series_.samples(); }
   /// The cleaned result, without further metrics; what a person may want to know of it goes to `notes`.

@@ -50,6 +50,14 @@ double student_999(std::size_t degrees) {
   return degrees <= table.size() ? table[degrees - 1] : table.back();
 }
 
+/// @pre two samples or more
+double deviation(std::span<const double> samples) {
+  double count = static_cast<double>(samples.size()), mean = 0, squares = 0;
+  for (double x : samples) mean += x / count;
+  for (double x : samples) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / (count - 1));
+}
+
 } // namespace
 
 double median(std::span<const double> samples) {
@@ -64,12 +72,14 @@ interval median_interval(std::span<const double> samples) {
   if (std::size_t k = interval_rank(n); k > 0) return {sorted[k - 1], sorted[n - k]};
   // Student's t at 0.975 for 1 to 4 degrees of freedom.
   constexpr std::array t{12.7062, 4.3027, 3.1824, 2.7764};
-  double count = static_cast<double>(n), mean = 0, squares = 0;
-  for (double x : sorted) mean += x / count;
-  for (double x : sorted) squares += (x - mean) * (x - mean);
-  double half = t[n - 2] * root_half_pi * std::sqrt(squares / (count - 1)) / std::sqrt(count);
+  double half = t[n - 2] * root_half_pi * deviation(sorted) / std::sqrt(static_cast<double>(n));
   double middle = median_of_sorted(sorted);
   return {middle - half, middle + half};
+}
+
+double median_floor(std::span<const double> samples) {
+  const double error = root_half_pi * deviation(samples) / std::sqrt(static_cast<double>(samples.size()));
+  return median(samples) - student_999(samples.size() - 1) * error;
 }
 
 std::size_t cold_start(std::span<const double> samples) {

@@ -23,6 +23,10 @@ struct interval {
 /// that of the mean). One sample: the sample itself. @pre not empty, all finite.
 interval median_interval(std::span<const double> samples);
 
+/// What the median is surely not below: median - t(0.999, n-1) · 1.2533 · s / sqrt(n), which holds for normal samples
+/// (one in a thousand is lower by chance). @pre two samples or more, all finite.
+double median_floor(std::span<const double> samples);
+
 /// How many samples at the beginning are of a cold start: the most that all lie on one side of those after them, each
 /// farther from their mean than t(0.999, n-1) · s · sqrt(1 + 1/n), n, mean and s those of the samples after (the
 /// prediction interval of a normal distribution, which one sample in 500 leaves by chance; an outlier among the later

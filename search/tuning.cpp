@@ -79,6 +79,12 @@ trial_ptr tuning::issue(trial_number number, nanoseconds now) {
   out->canonical = out->config.canonical();
   out->key = measurement_key(task_->identity, out->canonical);
   out->proposed = now;
+  if (best_) {
+    const auto& m = *best_->result->measured();
+    const double half = std::abs(m.value) * m.spread;
+    const double end = task_->metric().direction == goal::minimize ? m.value + half : m.value - half;
+    if (std::isfinite(end)) out->rival = end;
+  }
   return out;
 }
 
@@ -113,10 +119,9 @@ trial_ptr tuning::propose(nanoseconds now) {
 }
 
 observation tuning::observe(const outcome& o) const {
-  if (const auto* m = o.measured()) {
-    const bool maximize = task_->metric().direction == goal::maximize;
-    return {observation::status::measured, maximize ? -m->value : m->value};
-  }
+  const bool maximize = task_->metric().direction == goal::maximize;
+  if (const auto* m = o.measured()) return {observation::status::measured, maximize ? -m->value : m->value};
+  if (const auto* b = o.bounded()) return {observation::status::censored, maximize ? -b->value : b->value};
   return {observation::status::failed, 0};
 }
 
@@ -131,7 +136,8 @@ void tuning::take(const configuration& config, const key128& key, trial_number n
     return;
   }
   faults_ = 0;
-  if (!memory) ++counts_.measured;
+  if (!memory) ++(result->bounded() != nullptr ? counts_.bounded : counts_.measured);
+  if (result->bounded() != nullptr) return;
   const double value = result->measured()->value;
   // What cannot be ordered can never be the best, whoever let it in.
   if (!std::isfinite(value)) return;

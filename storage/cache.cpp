@@ -17,6 +17,8 @@ const char* to_string(miss_cause c) noexcept {
     return "method";
   case miss_cause::evicted_before:
     return "evicted";
+  case miss_cause::stopped_early:
+    return "stopped_early";
   }
   return "new";
 }
@@ -32,6 +34,8 @@ std::uint64_t cached::bytes() const noexcept {
     for (const auto& [name, v] : m->metrics) sum += sizeof name + sizeof v + name.capacity();
   } else if (const auto* f = o.failed()) {
     sum += f->message.capacity();
+  } else if (const auto* b = o.bounded()) {
+    sum += b->samples.capacity() * sizeof(double);
   }
   return sum;
 }
@@ -113,6 +117,11 @@ const cached* lru_cache::lookup(const trial& t) {
   if (n != none) {
     node& x = nodes_[n];
     if (x.entry.canonical == t.canonical && x.entry.task == t.of->identity.task_key) {
+      if (x.entry.result && !answers(*x.entry.result, t)) {
+        ++counted_.misses;
+        ++counted_.causes[static_cast<std::size_t>(miss_cause::stopped_early)];
+        return nullptr;
+      }
       if (n != newest_) {
         unlink(n);
         link_newest(n);

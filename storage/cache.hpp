@@ -16,13 +16,14 @@ namespace attune::storage {
 
 /// Why a lookup found nothing.
 enum class miss_cause : std::uint8_t {
-  unseen,        ///< "new": this configuration of this workload was not seen
-  other_target,  ///< "target": it was seen on another target
-  other_source,  ///< "source": the contents or the names of the sources have changed
-  other_method,  ///< "method": it was built or measured in another way
-  evicted_before ///< "evicted": it was here, and had to go or was invalidated
+  unseen,         ///< "new": this configuration of this workload was not seen
+  other_target,   ///< "target": it was seen on another target
+  other_source,   ///< "source": the contents or the names of the sources have changed
+  other_method,   ///< "method": it was built or measured in another way
+  evicted_before, ///< "evicted": it was here, and had to go or was invalidated
+  stopped_early ///< "stopped_early": it is here, but was stopped where this trial would not be (core/task.hpp, answers)
 };
-inline constexpr std::size_t miss_cause_count = 5;
+inline constexpr std::size_t miss_cause_count = 6;
 /// The name in statistics.
 const char* to_string(miss_cause c) noexcept;
 

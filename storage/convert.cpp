@@ -183,6 +183,11 @@ void measured_to(const measurement& from, v1::Measurement& out) {
 void to(const outcome& from, v1::Outcome& out) {
   if (const auto* m = from.measured()) {
     measured_to(*m, *out.mutable_measured());
+  } else if (const auto* b = from.bounded()) {
+    auto& o = *out.mutable_bounded();
+    o.set_value(b->value);
+    o.set_against(b->against);
+    o.mutable_samples()->Assign(b->samples.begin(), b->samples.end());
   } else {
     const auto& f = *from.failed();
     auto& o = *out.mutable_failed();
@@ -231,8 +236,14 @@ status from(const v1::Outcome& in, outcome& out) {
     out.data = std::move(o);
     break;
   }
+  case v1::Outcome::kBounded: {
+    const auto& b = in.bounded();
+    if (!std::isfinite(b.value()) || !std::isfinite(b.against())) return damaged("a bound is not finite");
+    out.data = bound{b.value(), b.against(), {b.samples().begin(), b.samples().end()}};
+    break;
+  }
   case v1::Outcome::DATA_NOT_SET:
-    return damaged("an outcome is neither measured nor failed");
+    return damaged("an outcome is neither measured nor failed nor stopped early");
   }
   out.phases = {nanoseconds(in.queue_ns()), nanoseconds(in.build_ns()), nanoseconds(in.run_ns()),
                 nanoseconds(in.search_ns())};

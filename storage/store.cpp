@@ -300,7 +300,7 @@ void store::impl::stage(task_info& task, const key128& key, const configuration&
                         std::string_view session, bool cacheable, record_id id) {
   auto& t = changed[task.at_group];
   ++t.counts.records;
-  t.counts.failures += result->ok() ? 0 : 1;
+  t.counts.failures += result->failed() == nullptr ? 0 : 1;
   t.counts.last = id;
   t.counts.last_at = result->at;
 

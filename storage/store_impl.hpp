@@ -140,8 +140,11 @@ struct store::impl {
   result<task_entry> entry_of_task(const digest& task) const;
 };
 
-/// What counts for the best of a configuration: measured, or failed by the candidate's own fault.
-inline bool conclusive(const outcome& o) noexcept { return o.ok() || !is_infrastructure(o.failed()->kind); }
+/// What counts for the best of a configuration: measured, stopped early, or failed by the candidate's own fault.
+inline bool conclusive(const outcome& o) noexcept {
+  const auto* why = o.failed();
+  return why == nullptr || !is_infrastructure(why->kind);
+}
 
 /// A best list as it is written, and read. The goal is the task's.
 v1::BestList message_of(std::uint32_t task, const best_table& table);

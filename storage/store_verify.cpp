@@ -52,7 +52,7 @@ void verification::records_of(const task_info& task, const task_entry& entry) {
           problems.say(r.err().message);
           return true;
         }
-        failures += r->result.ok() ? 0 : 1;
+        failures += r->result.failed() == nullptr ? 0 : 1;
         if (measurement_key(id, r->config.canonical()) != r->key)
           problems.say("record " + std::to_string(last) + ": its key is not that of its configuration");
         if (!conclusive(r->result)) return true;

@@ -65,6 +65,11 @@ inline run_report run_failed(failure_kind kind, std::string message = "no") {
       measure::run_result{failure{kind, std::move(message), {}, {}}, {}, {}, {}})};
 }
 
+inline run_report stopped_early(double at_least, double against) {
+  return {std::make_shared<const measure::run_result>(
+      measure::run_result{bound{at_least, against, {}}, std::chrono::milliseconds(1), {}, {}})};
+}
+
 inline build_report built() {
   return {std::make_shared<const measure::build_result>(
       measure::build_result{measure::artifact_ptr{}, std::chrono::milliseconds(2), {}, {}})};

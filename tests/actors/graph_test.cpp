@@ -172,6 +172,46 @@ BOOST_AUTO_TEST_CASE(who_waits_for_a_flight_that_is_called_back_flies_instead) {
   BOOST_CHECK(g.report(a)->reason == search::stop_reason::interrupted);
 }
 
+BOOST_AUTO_TEST_CASE(who_waits_for_a_flight_that_is_stopped_early_flies_if_it_would_not_be) {
+  graph g(with(1, 1, 2));
+  auto slot = g.add_runner();
+  graph::task_options one;
+  one.trials = 1;
+  auto a = g.begin(one), b = g.begin(one);
+  BOOST_TEST(slot->orders == 1);
+  BOOST_TEST(!slot->hand.front().order.what->rival.has_value());
+  g.answer(slot, stopped_early(3, 1));
+  BOOST_TEST(slot->orders == 2); // b has no best yet: at least 3 is no answer for it
+  g.answer(slot, measured(7));
+  BOOST_TEST(g.report(a)->counts.bounded == 1u);
+  BOOST_TEST(!g.report(a)->best.has_value());
+  BOOST_CHECK(g.report(a)->reason == search::stop_reason::no_valid);
+  BOOST_TEST(g.report(b)->counts.measured == 1u);
+  BOOST_TEST(g.records.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_takes_the_best_so_far_along_and_what_is_stopped_early_is_told_so) {
+  graph g(with(1, 1, 1));
+  auto slot = g.add_runner();
+  std::vector<std::optional<double>> rivals;
+  slot->answer = [&](const run_order& o) {
+    rivals.push_back(o.what->rival);
+    return rivals.size() == 2 ? stopped_early(9, 5) : measured(5.0 - static_cast<double>(rivals.size()) + 1);
+  };
+  graph::task_options three;
+  three.trials = 3;
+  const auto report = g.report(g.begin(three));
+  BOOST_REQUIRE(report);
+  BOOST_REQUIRE(rivals.size() == 3u);
+  BOOST_TEST(!rivals[0].has_value());
+  BOOST_TEST(*rivals[1] == 5.0);
+  BOOST_TEST(*rivals[2] == 5.0);
+  BOOST_TEST(report->counts.measured == 2u);
+  BOOST_TEST(report->counts.bounded == 1u);
+  BOOST_TEST(report->best->result->measured()->value == 3.0);
+  BOOST_TEST(g.records[1].result->bounded()->value == 9.0);
+}
+
 BOOST_AUTO_TEST_CASE(a_candidates_failure_is_remembered_and_the_machines_is_not) {
   graph g;
   auto slot = g.add_runner();

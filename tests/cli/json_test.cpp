@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(gives_tunes_document_as_the_contract_has_it) {
           R"(","target":{"device":"local","cores":2},"best":{"config":{"tile_m":32,"alpha":1.0},"value":0.00123,)"
           R"("unit":"s","goal":"minimize","spread":0.004,"samples":[0.00123,0.00124],"record":")" +
           key +
-          R"("},"trials":{"proposed":200,"measured":150,"cached":40,"failed":{"build_error":8,"run_timeout":2}},)"
+          R"("},"trials":{"proposed":200,"measured":150,"stopped_early":0,"cached":40,"failed":{"build_error":8,"run_timeout":2}},)"
           R"("time_s":{"wall":61.0,"build":40.1,"run":0.0,"queue":0.0,"search":0.0},)"
           R"("stopped_because":"trials","session":"s1"})");
 }
@@ -74,8 +74,9 @@ BOOST_AUTO_TEST_CASE(gives_null_for_no_best_and_sums_several_tasks) {
   const std::vector<actors::report_ptr> both{std::make_shared<actors::tuning_report>(r), good};
   const auto doc = reports_json(both);
   BOOST_TEST(doc["tasks"].size() == 2u);
-  BOOST_TEST(dump(doc["total"]["trials"]) ==
-             R"({"proposed":400,"measured":300,"cached":80,"failed":{"build_error":16,"run_timeout":4}})");
+  BOOST_TEST(
+      dump(doc["total"]["trials"]) ==
+      R"({"proposed":400,"measured":300,"stopped_early":0,"cached":80,"failed":{"build_error":16,"run_timeout":4}})");
   BOOST_TEST(doc["total"]["with_best"] == 1u);
   BOOST_TEST(doc["total"]["time_s"]["wall"] == 90.0);
   BOOST_TEST(dump(reports_json(std::span(both).subspan(1))) == dump(report_json(*good)));
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(gives_a_record_as_the_contract_has_it) {
   failed.data = failure{failure_kind::run_error, "boom \xff", 1, {}};
   failed.runner = "local/slot0";
   failed.at = std::chrono::seconds(1796745600);
-  BOOST_TEST(dump(record_json(configuration(arguments{{"x", 1}}), failed, "s", "k")) ==
+  BOOST_TEST(dump(record_json(configuration(arguments{{"x", 1}}), failed, "s", "k", goal::minimize)) ==
              R"({"config":{"x":1},"value":null,"unit":"s","failure":"run_error","message":"boom )"
              "\xef\xbf\xbd"
              R"(","exit":1,"signal":null,"samples":[],"spread":null,"runner":"local/slot0",)"
@@ -131,10 +132,18 @@ BOOST_AUTO_TEST_CASE(gives_a_record_as_the_contract_has_it) {
   m.rejected = 1;
   good.data = m;
   good.notes = {"a zero among the samples"};
-  BOOST_TEST(dump(record_json(configuration(arguments{{"x", 1}}), good, "s", "k")) ==
+  BOOST_TEST(dump(record_json(configuration(arguments{{"x", 1}}), good, "s", "k", goal::minimize)) ==
              R"({"config":{"x":1},"value":2.0,"unit":"s","failure":null,"message":null,"exit":null,"signal":null,)"
              R"("samples":[2.0,2.0,9.0],"spread":0.0,"runner":"","at":"1970-01-01T00:00:00Z","record":"k",)"
              R"("rejected":1,"notes":["a zero among the samples"]})");
+  outcome stopped;
+  stopped.data = bound{3, 2, {4, 5}};
+  const auto shown = record_json(configuration(arguments{{"x", 1}}), stopped, "s", "k", goal::minimize);
+  BOOST_TEST(dump(shown) ==
+             R"({"config":{"x":1},"value":null,"unit":"s","failure":null,"message":null,"exit":null,"signal":null,)"
+             R"("samples":[4.0,5.0],"spread":null,"runner":"","at":"1970-01-01T00:00:00Z","record":"k",)"
+             R"("at_least":3.0})");
+  BOOST_TEST(record_json(configuration(), stopped, "s", "k", goal::maximize)["at_most"] == 3.0);
 }
 
 BOOST_AUTO_TEST_CASE(gives_the_stores_figures) {

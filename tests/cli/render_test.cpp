@@ -88,8 +88,13 @@ BOOST_AUTO_TEST_CASE(shows_records_with_their_failures) {
   outcome o;
   o.at = std::chrono::seconds(0);
   o.data = failure{failure_kind::run_error, "boom\nmore", {}, 11};
-  BOOST_TEST(render_record(configuration(arguments{{"x", 1}}), o, "s") ==
+  BOOST_TEST(render_record(configuration(arguments{{"x", 1}}), o, "s", goal::minimize) ==
              "1970-01-01T00:00:00Z  run_error (signal 11)  x=1\n    boom\n");
+  o.data = bound{3, 2, {4, 5}};
+  BOOST_TEST(render_record(configuration(arguments{{"x", 1}}), o, "s", goal::minimize) ==
+             "1970-01-01T00:00:00Z  at least 3.00 s  x=1\n");
+  BOOST_TEST(render_record(configuration(arguments{{"x", 1}}), o, "s", goal::maximize) ==
+             "1970-01-01T00:00:00Z  at most 3.00 s  x=1\n");
 }
 
 BOOST_AUTO_TEST_CASE(matches_targets_by_device_or_facts) {

@@ -47,6 +47,20 @@ BOOST_AUTO_TEST_CASE(warm_up_and_repeats_are_those_of_commands) {
   BOOST_TEST(measured(r).samples == (std::vector<double>{10, 11, 12}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_hopeless_candidate_is_stopped_early) {
+  spec.run.repeats = {3, 15, 0.001};
+  int calls = 0;
+  const auto slow = [&](const configuration&, std::stop_token) -> samples {
+    return std::vector<double>{9 + 0.1 * (++calls % 3)};
+  };
+  auto r = run(runner, trial_of(spec, {}, slow, 1.0));
+  BOOST_REQUIRE(std::holds_alternative<bound>(r.data));
+  BOOST_TEST(std::get<bound>(r.data).value > 1.0);
+  BOOST_TEST(std::get<bound>(r.data).value < 9.1);
+  BOOST_TEST(calls == 3);
+  BOOST_TEST(measured(run(runner, trial_of(spec, {}, slow))).samples.size() == 15U); // alone it is measured to the end
+}
+
 BOOST_AUTO_TEST_CASE(outliers_on_both_sides_are_left_out) { // A16
   auto r = call(
       [](const configuration&, std::stop_token) -> samples { return std::vector<double>{10, 10, 10, 10, 10, 10, 50}; });

@@ -191,6 +191,35 @@ BOOST_AUTO_TEST_CASE(a_cold_start_is_found_beside_the_stated_warm_up) {
   BOOST_TEST(std::count(r.notes.begin(), r.notes.end(), "cold start: 1 of 5 samples left out") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_hopeless_candidate_is_stopped_early) {
+  spec.run.repeats = {3, 15, 0.001};
+  spec.run.run.shell = "echo x >> count; echo 9.$(($(wc -l < count) % 3))";
+  auto r = run(runner, trial_of(spec, {}, {}, 1.0));
+  BOOST_REQUIRE(std::holds_alternative<bound>(r.data));
+  BOOST_TEST(std::get<bound>(r.data).samples.size() == 3U);
+  BOOST_TEST(f.read("count") == "x\nx\nx\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_limit_of_a_run_follows_the_best) {
+  spec.run.metrics[0].source = metric_spec::from::wall;
+  spec.run.run.shell = "sleep 3071";
+  auto r = run(runner, trial_of(spec, {}, {}, 0.01));
+  BOOST_REQUIRE(std::holds_alternative<bound>(r.data));
+  BOOST_TEST(std::get<bound>(r.data).value == 1.0);
+  BOOST_TEST(std::get<bound>(r.data).against == 0.01);
+  BOOST_TEST(processes_with("sleep 3071").empty());
+}
+
+BOOST_AUTO_TEST_CASE(the_users_limit_is_the_outer_bound) {
+  spec.run.metrics[0].source = metric_spec::from::wall;
+  spec.run.run.shell = "sleep 3072";
+  spec.run.timeout = 200ms;
+  BOOST_CHECK(failure_in(run(runner, trial_of(spec, {}, {}, 10.0))).kind == failure_kind::run_timeout);
+  // A run of the stated warm-up has no other.
+  spec.run.warmup = 1;
+  BOOST_CHECK(failure_in(run(runner, trial_of(spec, {}, {}, 0.001))).kind == failure_kind::run_timeout);
+}
+
 BOOST_AUTO_TEST_CASE(repeats_stop_when_the_interval_is_narrow) {
   spec.run.repeats = {3, 15, 0.01};
   BOOST_TEST(measured(run_shell("echo 0.5")).samples.size() == 3U);

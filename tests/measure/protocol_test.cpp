@@ -1,3 +1,4 @@
+#include "core/random.hpp"
 #include "measure/protocol.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -90,6 +91,91 @@ BOOST_AUTO_TEST_CASE(each_run_of_many_samples_has_its_own_cold_start) {
   BOOST_TEST(m.samples.size() == 10U);
   BOOST_TEST(m.rejected == 3U);
   BOOST_TEST(m.value == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_surely_worse_than_the_rival_is_hopeless) {
+  protocol p(0, {3, 15, 0.001});
+  for (double x : {2.0, 2.02, 1.98}) {
+    BOOST_TEST(!p.hopeless(1.0, goal::minimize).has_value()); // not before the minimum
+    p.add({&x, 1});
+  }
+  const auto b = p.hopeless(1.0, goal::minimize);
+  BOOST_REQUIRE(b.has_value());
+  BOOST_TEST(b->value > 1.0);
+  BOOST_TEST(b->value < 2.0);
+  BOOST_TEST(b->against == 1.0);
+  BOOST_TEST(b->samples == (doubles{2.0, 2.02, 1.98}), per_element);
+  BOOST_TEST(!p.hopeless(1.9, goal::minimize).has_value()); // worse, but not surely
+  BOOST_TEST(!p.hopeless({}, goal::minimize).has_value());
+  BOOST_TEST(!p.hopeless(1.0, goal::maximize).has_value());
+  const auto most = p.hopeless(3.0, goal::maximize);
+  BOOST_REQUIRE(most.has_value());
+  BOOST_TEST(most->value > 2.0);
+  BOOST_TEST(most->value < 3.0);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_hopeless_before_the_minimum_and_three_samples) {
+  for (const auto& [min, least] : {std::pair(1u, 3), std::pair(3u, 3), std::pair(5u, 5)}) {
+    protocol p(0, {min, 15, 0.001});
+    int taken = 0;
+    while (taken < 15 && !p.hopeless(1.0, goal::minimize)) {
+      p.add(doubles{2}); // without any deviation the first would do
+      ++taken;
+    }
+    BOOST_TEST(taken == least);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stated_number_of_repeats_is_done_whatever_the_rival) {
+  protocol p(0, {7, 7, 0});
+  for (int i = 0; i < 6; ++i) p.add(doubles{9});
+  BOOST_TEST(!p.hopeless(1.0, goal::minimize).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_cold_start_makes_nobody_hopeless) {
+  protocol p(0, {3, 15, 0.001});
+  p.add(doubles{50});
+  p.add(doubles{1.00});
+  p.add(doubles{1.01});
+  BOOST_TEST(!p.hopeless(1.02, goal::minimize).has_value());
+  p.add(doubles{0.99});
+  p.add(doubles{1.00});
+  BOOST_TEST(!p.hopeless(1.02, goal::minimize).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(samples_too_large_to_be_squared_make_nobody_hopeless) {
+  protocol p(0, {3, 15, 0.001});
+  p.add(doubles{1.7e308, -1.7e308, 1.7e308});
+  BOOST_TEST(!p.hopeless(1.0, goal::minimize).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(an_equal_of_the_rival_is_hardly_ever_stopped) {
+  random_engine random(6);
+  int stopped = 0;
+  for (int round = 0; round < 5000; ++round) {
+    protocol p(0, {3, 15, 0.0001});
+    while (!p.enough()) {
+      const double x = 100 + random.normal();
+      p.add({&x, 1});
+      if (!p.hopeless(100, goal::minimize)) continue;
+      ++stopped;
+      break;
+    }
+  }
+  BOOST_TEST(stopped < 75, stopped << " of 5000"); // 1.5 %
+}
+
+BOOST_AUTO_TEST_CASE(a_run_timed_from_outside_may_take_five_times_the_best) {
+  metric_spec wall;
+  wall.source = metric_spec::from::wall;
+  BOOST_CHECK(limit_beside(wall, 2.0) == std::chrono::seconds(10));
+  BOOST_CHECK(limit_beside(wall, 0.001) == std::chrono::seconds(1));
+  BOOST_CHECK(limit_beside(wall, 0.0) == std::chrono::seconds(1));
+  BOOST_CHECK(limit_beside(wall, 1e300).has_value()); // and within its type
+  BOOST_CHECK(!limit_beside(wall, std::nullopt));
+  wall.direction = goal::maximize;
+  BOOST_CHECK(!limit_beside(wall, 2.0));
+  BOOST_CHECK(!limit_beside(metric_spec{}, 2.0));
 }
 
 BOOST_AUTO_TEST_CASE(one_run_may_give_more_than_the_maximum) {

@@ -122,6 +122,21 @@ BOOST_AUTO_TEST_CASE(normal_samples_are_hardly_ever_rejected) {
   BOOST_TEST(rejected < 20000U / 50); // 2 %
 }
 
+BOOST_AUTO_TEST_CASE(the_median_is_hardly_ever_below_its_floor) {
+  BOOST_TEST(median_floor(doubles{5, 5, 5}) == 5.0);
+  BOOST_TEST(median_floor(doubles{0, 0}) == 0.0);
+  random_engine random(5);
+  for (int n : {2, 3, 5, 9, 15, 40}) {
+    int below = 0;
+    for (int round = 0; round < 10000; ++round) {
+      doubles samples;
+      for (int i = 0; i < n; ++i) samples.push_back(100 + random.normal());
+      below += median_floor(samples) > 100 ? 1 : 0;
+    }
+    BOOST_TEST(below <= 25, "n = " << n << ": " << below); // 0.1 %, and what chance adds
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_interval_is_that_of_the_tables) {
   // Ranks for 95 %: n = 6: 1, 6; 9: 2, 8; 20: 6, 15; 50: 18, 33 (Le Boudec, table A.1; Conover).
   auto ranks = [](int n) {

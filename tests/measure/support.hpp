@@ -87,7 +87,8 @@ inline task_spec spec_in(const std::string& directory) {
   return out;
 }
 
-inline trial_ptr trial_of(task_spec spec, arguments config = {}, objective_function objective = {}) {
+inline trial_ptr trial_of(task_spec spec, arguments config = {}, objective_function objective = {},
+                          std::optional<double> rival = {}) {
   auto made = make_task(std::move(spec), target{}, std::move(objective));
   BOOST_REQUIRE_MESSAGE(made.ok(), (made.ok() ? std::string() : made.err().text()));
   auto out = std::make_shared<trial>();
@@ -95,6 +96,7 @@ inline trial_ptr trial_of(task_spec spec, arguments config = {}, objective_funct
   out->config = configuration(config);
   out->canonical = out->config.canonical();
   out->key = measurement_key(out->of->identity, out->canonical);
+  out->rival = rival;
   return out;
 }
 

@@ -103,6 +103,44 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_ordered_is_never_the_best_in_any_order) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_was_stopped_early_is_never_the_best_and_counts_as_a_trial) {
+  for (const auto direction : {goal::minimize, goal::maximize}) {
+    const setting s(4, direction);
+    auto t = s.make("grid", {.trials = 3, .time = {}, .faults_in_a_row = 16});
+    t.begin(0ns);
+    t.set_window(1);
+    outcome stopped;
+    stopped.data = bound{direction == goal::minimize ? 0.1 : 100.0, 1, {}};
+    const auto cut = std::make_shared<const outcome>(stopped);
+    t.tell(*t.propose(0ns), cut, false, 0ns);
+    BOOST_TEST(!t.best().has_value());
+    t.tell(*t.propose(0ns), good(5), false, 0ns);
+    t.tell(*t.propose(0ns), cut, true, 0ns);
+    BOOST_TEST(t.best()->result->measured()->value == 5.0);
+    BOOST_TEST(t.counts().proposed == 3u);
+    BOOST_TEST(t.counts().measured == 1u);
+    BOOST_TEST(t.counts().bounded == 1u);
+    BOOST_TEST(t.counts().cached == 1u);
+    BOOST_TEST(t.counts().failures() == 0u);
+    BOOST_CHECK(t.reason() == stop_reason::trials);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_knows_the_worse_end_of_the_best_so_far) {
+  for (const auto direction : {goal::minimize, goal::maximize}) {
+    const setting s(4, direction);
+    auto t = s.make("grid");
+    t.begin(0ns);
+    t.set_window(1);
+    const auto first = t.propose(0ns);
+    BOOST_TEST(!first->rival.has_value());
+    outcome o;
+    o.data = measurement{8, 0.25, {8}, 0, {}};
+    t.tell(*first, std::make_shared<const outcome>(o), false, 0ns);
+    BOOST_TEST(*t.propose(0ns)->rival == (direction == goal::minimize ? 10.0 : 6.0));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_second_answer_for_a_trial_counts_for_nothing) {
   const setting s(5);
   auto t = s.make("grid");

@@ -146,6 +146,30 @@ BOOST_AUTO_TEST_CASE(a_changed_source_is_told_from_a_changed_command) {
   BOOST_TEST(cache.statistics().misses == 8u);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_stopped_early_answers_only_who_would_stop_there) {
+  for (const auto direction : {goal::minimize, goal::maximize}) {
+    const auto task = make({.direction = direction});
+    const double better = direction == goal::minimize ? 0.5 : 2, worse = direction == goal::minimize ? 2 : 0.5;
+    lru_cache cache;
+    auto stopped = std::make_shared<outcome>();
+    stopped->data = bound{direction == goal::minimize ? 3.0 : 0.3, 1, {}};
+    cache.insert(*ask(task, 1), stopped);
+    const auto with = [&](std::optional<double> rival) {
+      auto t = std::make_shared<trial>(*ask(task, 1));
+      t->rival = rival;
+      return t;
+    };
+    BOOST_TEST(cache.lookup(*with({})) == nullptr);
+    BOOST_TEST(cache.lookup(*with(worse)) == nullptr);
+    BOOST_TEST(cause(cache, miss_cause::stopped_early) == 2u);
+    BOOST_TEST(cache.lookup(*with(1.0)) != nullptr);
+    BOOST_TEST(cache.lookup(*with(better)) != nullptr);
+    BOOST_TEST(cache.statistics().hits == 2u);
+    cache.insert(*ask(task, 1), measured(4));
+    BOOST_TEST(cache.lookup(*with({})) != nullptr);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_task_is_invalidated_alone) {
   lru_cache cache;
   const auto a = make(), b = make({.size = 64});

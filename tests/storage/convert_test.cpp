@@ -93,6 +93,14 @@ BOOST_AUTO_TEST_CASE(every_outcome_comes_back_as_it_was) {
     o.notes = {"output capped", ""};
     BOOST_TEST(bool(again<v1::Outcome>(o) == o), to_string(kind));
   }
+  auto stopped = *measured(1);
+  stopped.data = bound{1.25, 1.125, {1.5, 1.25}};
+  BOOST_TEST(bool(again<v1::Outcome>(stopped) == stopped));
+  stopped.data = bound{std::numeric_limits<double>::quiet_NaN(), 1, {}};
+  v1::Outcome message;
+  convert::to(stopped, message);
+  outcome out;
+  BOOST_TEST(!convert::from(message, out).ok());
 }
 
 BOOST_AUTO_TEST_CASE(configurations_tasks_and_sessions_come_back_as_they_were) {

@@ -106,7 +106,7 @@ inline outcome_ptr failed(failure_kind kind, std::string message = "no luck") {
 inline record_item item(trial_ptr t, outcome_ptr o, std::string_view session = "0123456789abcdef0123456789abcdef") {
   record_item r;
   r.what = std::move(t);
-  r.cacheable = o->ok() || !is_infrastructure(o->failed()->kind);
+  r.cacheable = o->failed() == nullptr || !is_infrastructure(o->failed()->kind);
   r.result = std::move(o);
   r.session = session;
   return r;

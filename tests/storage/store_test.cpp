@@ -165,6 +165,25 @@ BOOST_AUTO_TEST_CASE(the_best_is_never_a_failure_or_a_marker) {
   clean(*s);
 }
 
+BOOST_AUTO_TEST_CASE(what_was_stopped_early_is_kept_and_never_the_best) {
+  const scratch_folder scratch;
+  const auto task = make();
+  auto stopped = std::make_shared<outcome>(*measured(1));
+  stopped->data = bound{0.5, 0.25, {0.5, 0.75}};
+  {
+    const auto s = open(scratch.store());
+    append(*s, {item(ask(task, 1), stopped), item(ask(task, 2), measured(2)), item(ask(task, 3), measured(1)),
+                item(ask(task, 3), stopped)});
+    clean(*s);
+  }
+  const auto s = open(scratch.store());
+  BOOST_TEST(best_values(*s, task) == std::vector<double>{2}, boost::test_tools::per_element()); // 3: the newest stands
+  const auto all = all_of(*s, task);
+  BOOST_REQUIRE(all.size() == 4u);
+  BOOST_TEST(bool(all[0].result == *stopped));
+  BOOST_TEST(cached_in(*s).size() == 3u);
+}
+
 BOOST_AUTO_TEST_CASE(the_best_is_exact_for_any_history) {
   const std::uint64_t seed = 99;
   BOOST_TEST_MESSAGE("seed " << seed);
