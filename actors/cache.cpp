@@ -17,7 +17,7 @@ using self_pointer = cache_actor::stateful_pointer<cache_state>;
 /// Answers on their way to each tuner, gathered over one message.
 using answers = std::map<session_number, finished_batch>;
 
-void send_answers(self_pointer self, answers out) {
+void send_answers(self_pointer self, answers&& out) {
   for (auto& [number, batch] : out)
     if (const auto at = self->state.clients.find(number); at != self->state.clients.end())
       self->send(at->second.who, atom::done::value, std::move(batch));
@@ -95,11 +95,6 @@ void lookup(self_pointer self, const trial_batch& batch) {
   write_behind(self, recency_group);
 }
 
-bool cacheable(const outcome& o) {
-  const auto* why = o.failed();
-  return why == nullptr || !is_infrastructure(why->kind);
-}
-
 bool was_cancelled(const outcome& o) {
   const auto* why = o.failed();
   return why != nullptr && why->kind == failure_kind::cancelled;
@@ -110,7 +105,7 @@ void fill(self_pointer self, const finished_batch& batch) {
   answers out;
   std::vector<trial_ptr> taken_over;
   for (const auto& f : batch.items) {
-    if (cacheable(*f.result)) {
+    if (conclusive(*f.result)) {
       if (f.from_cache)
         s.elsewhere.insert(f.what->key);
       else
@@ -148,7 +143,7 @@ void detach(self_pointer self, session_number number) {
 
 } // namespace
 
-cache_actor::behavior_type cache(self_pointer self, std::shared_ptr<std::unique_ptr<storage::lru_cache>> known,
+cache_actor::behavior_type cache(self_pointer self, const std::shared_ptr<std::unique_ptr<storage::lru_cache>>& known,
                                  monitor_port watch) {
   self->state.known = std::move(*known);
   self->state.watch = std::move(watch);

@@ -45,6 +45,6 @@ inline constexpr std::size_t recency_group = 4096;
 
 /// The CACHE's behaviour. `known` holds what was restored from the store.
 cache_actor::behavior_type cache(cache_actor::stateful_pointer<cache_state> self,
-                                 std::shared_ptr<std::unique_ptr<storage::lru_cache>> known, monitor_port watch);
+                                 const std::shared_ptr<std::unique_ptr<storage::lru_cache>>& known, monitor_port watch);
 
 } // namespace attune::actors

@@ -11,8 +11,6 @@ namespace attune::actors {
 
 namespace {
 
-bool conclusive(const outcome& o) { return o.ok() || !is_infrastructure(o.failed()->kind); }
-
 /// Whether configurations with these names can be ones of the spec that lack parameters with defaults.
 bool lacks(const std::vector<std::string>& names, const std::vector<parameter>& declared) {
   const auto has = [&](const std::string& n) { return std::ranges::find(names, n) != names.end(); };

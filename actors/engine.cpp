@@ -390,7 +390,7 @@ engine::~engine() {
   impl_->store.reset();
 }
 
-result<session> engine::tune(tuning_request request) {
+result<session> engine::tune(const tuning_request& request) {
   const auto& spec = request.of->spec;
   if (!request.by_caller && !request.of->objective)
     if (const auto good = measure::validate(spec); !good) return good.err();

@@ -95,7 +95,7 @@ public:
 
   /// Begins or goes on with a session. Errors: invalid_spec (unknown strategy, no budget where one is needed, spec does
   /// not validate), store errors.
-  result<session> tune(tuning_request request);
+  result<session> tune(const tuning_request& request);
 
   /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.
   void subscribe(std::function<void(const event_batch&)> watch);

@@ -85,11 +85,10 @@ void write_group(self_pointer self) {
   for (std::size_t i = 0; i < count; ++i) {
     const finished& f = s.waiting[i];
     const auto session = s.sessions.find(f.what->session);
-    const auto* why = f.result->failed();
     records[i].what = f.what;
     records[i].result = f.result;
     if (session != s.sessions.end()) records[i].session = session->second.id;
-    records[i].cacheable = why == nullptr || !is_infrastructure(why->kind);
+    records[i].cacheable = conclusive(*f.result);
   }
   std::vector<storage::step_item> steps;
   steps.reserve(s.steps.size());

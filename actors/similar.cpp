@@ -11,10 +11,10 @@ namespace attune::actors {
 namespace {
 
 search::observation observed(const outcome& o, goal direction) {
-  if (const auto* m = o.measured())
-    return {search::observation::status::measured, direction == goal::maximize ? -m->value : m->value};
-  if (is_infrastructure(o.failed()->kind)) return {search::observation::status::dropped, 0};
-  return {search::observation::status::failed, 0};
+  const double sign = direction == goal::maximize ? -1 : 1;
+  if (const auto* m = o.measured()) return {search::observation::status::measured, sign * m->value};
+  if (const auto* b = o.bounded()) return {search::observation::status::censored, sign * b->value};
+  return {conclusive(o) ? search::observation::status::failed : search::observation::status::dropped, 0};
 }
 
 status add_records(const storage::store& from, const storage::task_entry& of, const search::space& over,
@@ -22,7 +22,7 @@ status add_records(const storage::store& from, const storage::task_entry& of, co
                    std::vector<search::prior_record>& to) {
   std::vector<search::prior_record> all;
   std::vector<key128> keys;
-  const auto read = from.records_of(of.task, [&](const storage::record& r) {
+  auto read = from.records_of(of.task, [&](const storage::record& r) {
     if (r.id > up_to) return false;
     auto p = over.to_point(r.config);
     if (!p || !over.contains(*p)) return true;

@@ -201,7 +201,7 @@ void serve_asks(self_pointer self) {
 
 } // namespace
 
-tuner_actor::behavior_type tuner(self_pointer self, std::shared_ptr<tuner_setup> setup, cache_actor cache,
+tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_setup>& setup, cache_actor cache,
                                  scheduler_actor scheduler, recorder_actor recorder, monitor_port watch) {
   auto& state = self->state;
   state.setup = std::move(*setup);

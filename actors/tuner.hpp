@@ -43,8 +43,8 @@ struct tuner_state {
 };
 
 /// The TUNER's behaviour. `setup` is moved from.
-tuner_actor::behavior_type tuner(tuner_actor::stateful_pointer<tuner_state> self, std::shared_ptr<tuner_setup> setup,
-                                 cache_actor cache, scheduler_actor scheduler, recorder_actor recorder,
-                                 monitor_port watch);
+tuner_actor::behavior_type tuner(tuner_actor::stateful_pointer<tuner_state> self,
+                                 const std::shared_ptr<tuner_setup>& setup, cache_actor cache,
+                                 scheduler_actor scheduler, recorder_actor recorder, monitor_port watch);
 
 } // namespace attune::actors

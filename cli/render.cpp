@@ -332,9 +332,9 @@ std::string render_report(const actors::tuning_report& r) {
   } else {
     rows.push_back({"  best", "n/a"});
   }
-  std::string trials = std::to_string(r.counts.proposed) + ": " + std::to_string(r.counts.measured) + " measured, " +
-                       std::to_string(r.counts.cached) + " cached";
-  if (r.counts.bounded > 0) trials += ", " + std::to_string(r.counts.bounded) + " stopped early";
+  std::string trials = std::to_string(r.counts.proposed) + ": " + std::to_string(r.counts.measured) + " measured";
+  if (r.counts.bounded > 0) trials += " (" + std::to_string(r.counts.bounded) + " of them stopped early)";
+  trials += ", " + std::to_string(r.counts.cached) + " cached";
   if (const auto f = failures_text(r.counts.failed); !f.empty()) trials += ", " + f;
   rows.push_back({"  trials", trials});
   rows.push_back({"  time", human_duration(r.wall) + " (build " + human_duration(r.times.build) + ", run " +

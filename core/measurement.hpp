@@ -63,4 +63,10 @@ struct outcome {
   friend bool operator==(const outcome&, const outcome&) = default;
 };
 
+/// Whether it says something of the configuration: it was measured, stopped early, or failed by its own fault.
+inline bool conclusive(const outcome& o) noexcept {
+  const auto* why = o.failed();
+  return why == nullptr || !is_infrastructure(why->kind);
+}
+
 } // namespace attune

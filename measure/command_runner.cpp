@@ -127,10 +127,12 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     start(spec().run.run, limit(), &job::ran);
   }
 
-  /// Of a run that counts it may follow the best so far; the user's own is the outer bound.
+  /// Of a run that counts it may follow the best so far, where an interval is asked for; the user's own is the outer
+  /// bound.
   nanoseconds limit() const {
     const auto& run = spec().run;
-    const auto beside = done_runs < run.warmup ? std::nullopt : limit_beside(what->of->metric(), what->rival);
+    const bool may = run.repeats.until > 0 && done_runs >= run.warmup;
+    const auto beside = may ? limit_beside(what->of->metric(), what->rival) : std::nullopt;
     return beside && (run.timeout.count() <= 0 || *beside < run.timeout) ? *beside : run.timeout;
   }
 

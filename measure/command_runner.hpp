@@ -19,8 +19,8 @@ class metric_reader;
 /// that is missing or no good number is left out, with a note. A file named as a metric must have been written by the
 /// very run. {workdir} is the artifact's folder, or a fresh one for the trial where there is no build.
 ///
-/// A trial with a rival is stopped early (bound) where protocol::hopeless() says so, or where a run beyond the stated
-/// warm-up reaches limit_beside() before its own limit.
+/// A trial with a rival is stopped early (bound) only where repeats go on until an interval is narrow: where
+/// protocol::hopeless() says so, or where a run beyond the stated warm-up reaches limit_beside() before its own limit.
 ///
 /// Destroying the runner cancels what is in progress; `done` is called even then. Thread-safety: as `runner`.
 class command_runner final : public runner {

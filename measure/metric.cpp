@@ -24,8 +24,8 @@ error bad(std::string message) { return error{errc::invalid_spec, std::move(mess
 std::optional<double> number_of(std::string_view word) {
   if (auto whole = parse_double(word)) return whole;
   auto begin = word.find_first_of("0123456789.");
-  if (begin == std::string_view::npos || begin > 1 || (begin == 1 && word[0] != '-' && word[0] != '+'))
-    return std::nullopt;
+  const bool is_signed = word.starts_with('-') || word.starts_with('+');
+  if (begin == std::string_view::npos || begin > (is_signed ? 1 : 0)) return std::nullopt;
   // 0x1F is no decimal number with the unit x1F.
   if (word.size() > begin + 1 && word[begin] == '0' && (word[begin + 1] == 'x' || word[begin + 1] == 'X'))
     return std::nullopt;
@@ -125,7 +125,7 @@ result<metric_reader> metric_reader::make(const metric_spec& spec) {
   case metric_spec::from::json:
     try {
       // Compiled to see that it is right; it is made anew for each use, as it is no value that can be shared safely.
-      json::json_pointer{spec.expression};
+      [[maybe_unused]] const json::json_pointer seen{spec.expression};
       parts->pointer = spec.expression;
     } catch (const std::exception&) {
       return bad("the JSON pointer of the metric '" + spec.name + "' is wrong: '" + spec.expression +

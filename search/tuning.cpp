@@ -136,8 +136,11 @@ void tuning::take(const configuration& config, const key128& key, trial_number n
     return;
   }
   faults_ = 0;
-  if (!memory) ++(result->bounded() != nullptr ? counts_.bounded : counts_.measured);
-  if (result->bounded() != nullptr) return;
+  if (!memory) ++counts_.measured;
+  if (result->bounded() != nullptr) {
+    if (!memory) ++counts_.bounded;
+    return;
+  }
   const double value = result->measured()->value;
   // What cannot be ordered can never be the best, whoever let it in.
   if (!std::isfinite(value)) return;

@@ -38,8 +38,8 @@ struct best_so_far {
 
 struct tuning_counts {
   std::uint64_t proposed = 0; ///< told to the strategy: distinct configurations
-  std::uint64_t measured = 0; ///< measured by this process, with a value
-  std::uint64_t bounded = 0;  ///< stopped early by this process, without a value
+  std::uint64_t measured = 0; ///< by this process, those that were stopped early among them
+  std::uint64_t bounded = 0;  ///< of them, stopped early: without a value
   std::uint64_t cached = 0;   ///< answered from memory (the cache or the session's own past), failures among them
   std::array<std::uint64_t, all_failure_kinds.size()> failed{}; ///< by kind, from whatever source
   std::uint64_t failures() const noexcept;

@@ -140,12 +140,6 @@ struct store::impl {
   result<task_entry> entry_of_task(const digest& task) const;
 };
 
-/// What counts for the best of a configuration: measured, stopped early, or failed by the candidate's own fault.
-inline bool conclusive(const outcome& o) noexcept {
-  const auto* why = o.failed();
-  return why == nullptr || !is_infrastructure(why->kind);
-}
-
 /// A best list as it is written, and read. The goal is the task's.
 v1::BestList message_of(std::uint32_t task, const best_table& table);
 result<best_table> table_of(goal direction, const v1::BestList& message);

@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_trial_takes_the_best_so_far_along_and_what_is_stopped_ear
   BOOST_TEST(!rivals[0].has_value());
   BOOST_TEST(*rivals[1] == 5.0);
   BOOST_TEST(*rivals[2] == 5.0);
-  BOOST_TEST(report->counts.measured == 2u);
+  BOOST_TEST(report->counts.measured == 3u);
   BOOST_TEST(report->counts.bounded == 1u);
   BOOST_TEST(report->best->result->measured()->value == 3.0);
   BOOST_TEST(g.records[1].result->bounded()->value == 9.0);

@@ -203,6 +203,7 @@ BOOST_AUTO_TEST_CASE(a_hopeless_candidate_is_stopped_early) {
 BOOST_AUTO_TEST_CASE(the_limit_of_a_run_follows_the_best) {
   spec.run.metrics[0].source = metric_spec::from::wall;
   spec.run.run.shell = "sleep 3071";
+  spec.run.repeats = {1, 5, 0.01};
   auto r = run(runner, trial_of(spec, {}, {}, 0.01));
   BOOST_REQUIRE(std::holds_alternative<bound>(r.data));
   BOOST_TEST(std::get<bound>(r.data).value == 1.0);
@@ -213,11 +214,19 @@ BOOST_AUTO_TEST_CASE(the_limit_of_a_run_follows_the_best) {
 BOOST_AUTO_TEST_CASE(the_users_limit_is_the_outer_bound) {
   spec.run.metrics[0].source = metric_spec::from::wall;
   spec.run.run.shell = "sleep 3072";
+  spec.run.repeats = {1, 5, 0.01};
   spec.run.timeout = 200ms;
   BOOST_CHECK(failure_in(run(runner, trial_of(spec, {}, {}, 10.0))).kind == failure_kind::run_timeout);
   // A run of the stated warm-up has no other.
   spec.run.warmup = 1;
   BOOST_CHECK(failure_in(run(runner, trial_of(spec, {}, {}, 0.001))).kind == failure_kind::run_timeout);
+}
+
+BOOST_AUTO_TEST_CASE(a_stated_number_of_repeats_has_the_users_limit_alone) {
+  spec.run.metrics[0].source = metric_spec::from::wall;
+  spec.run.run.shell = "sleep 3073";
+  spec.run.timeout = 1200ms;
+  BOOST_CHECK(failure_in(run(runner, trial_of(spec, {}, {}, 0.01))).kind == failure_kind::run_timeout);
 }
 
 BOOST_AUTO_TEST_CASE(repeats_stop_when_the_interval_is_narrow) {

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(what_was_stopped_early_is_never_the_best_and_counts_as_a_tr
     t.tell(*t.propose(0ns), cut, true, 0ns);
     BOOST_TEST(t.best()->result->measured()->value == 5.0);
     BOOST_TEST(t.counts().proposed == 3u);
-    BOOST_TEST(t.counts().measured == 1u);
+    BOOST_TEST(t.counts().measured == 2u);
     BOOST_TEST(t.counts().bounded == 1u);
     BOOST_TEST(t.counts().cached == 1u);
     BOOST_TEST(t.counts().failures() == 0u);
