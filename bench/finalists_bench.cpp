@@ -83,8 +83,10 @@ void play(const std::string& path, const std::string& strategy, std::uint64_t se
   }
   tally seven, three, chosen;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    auto made =
-        search::make_strategy(strategy, table->over, {.seed = seed, .budget = trials, .first = {}, .prior = {}});
+    search::strategy_options how;
+    how.seed = seed;
+    how.budget = trials;
+    auto made = search::make_strategy(strategy, table->over, std::move(how));
     if (!made) {
       std::fprintf(stderr, "%s\n", made.err().text().c_str());
       std::exit(2);
