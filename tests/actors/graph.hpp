@@ -150,8 +150,9 @@ struct graph {
       return {[self, b](atom::run, const run_order& order) -> caf::result<run_report> {
                 ++b->orders;
                 auto promise = self->make_response_promise<run_report>();
-                if (b->answer)
-                  promise.deliver(b->answer(order));
+                // A copy: an answer may put another in its place.
+                if (const auto answer = b->answer)
+                  promise.deliver(answer(order));
                 else
                   b->hand.push_back({order, promise});
                 return promise;
@@ -171,8 +172,9 @@ struct graph {
       return {[self, b](atom::build, const build_order& order) -> caf::result<build_report> {
                 ++b->orders;
                 auto promise = self->make_response_promise<build_report>();
-                if (b->answer)
-                  promise.deliver(b->answer(order));
+                // A copy: an answer may put another in its place.
+                if (const auto answer = b->answer)
+                  promise.deliver(answer(order));
                 else
                   b->hand.push_back({order, promise});
                 return promise;
