@@ -173,7 +173,7 @@ const CLI::App* named_command(const CLI::App& app) {
 std::string full_name(const CLI::App* app) {
   std::string out = app->get_name();
   for (const auto* above = app->get_parent(); above != nullptr; above = above->get_parent())
-    out = above->get_name() + " " + out;
+    out.insert(0, above->get_name() + " ");
   return out;
 }
 
@@ -328,7 +328,7 @@ std::string default_store(const environment& env) {
     const char* text = env(name);
     return std::string(text == nullptr ? "" : text);
   };
-  if (const auto own = get("ATTUNE_STORE"); !own.empty()) return own;
+  if (auto own = get("ATTUNE_STORE"); !own.empty()) return own;
   if (const auto data = get("XDG_DATA_HOME"); data.starts_with('/')) return data + "/attune";
   if (const auto home = get("HOME"); !home.empty()) return home + "/.local/share/attune";
   return {};

@@ -26,6 +26,7 @@ double median(std::vector<double> x) {
 double spread(const std::vector<double>& x) {
   const double m = median(x);
   std::vector<double> off;
+  off.reserve(x.size());
   for (const double v : x) off.push_back(std::abs(v - m));
   return normal_mad * median(std::move(off)) / m;
 }

@@ -14,7 +14,7 @@ double time_scale(const std::string& unit) {
   return 1;
 }
 
-std::string canonical_unit(std::string u) {
+std::string canonical_unit(const std::string& u) {
   static const std::map<std::string, std::string> names{
       {"s", "s"},     {"sec", "s"},          {"second", "s"},        {"seconds", "s"},       {"ms", "ms"},
       {"msec", "ms"}, {"millisecond", "ms"}, {"milliseconds", "ms"}, {"milisecond", "ms"},   {"miliseconds", "ms"},

@@ -57,7 +57,7 @@ private:
 /// Seconds in a unit of time, 1 for any other.
 double time_scale(const std::string& unit);
 /// The spellings of a unit of time that tools use; the text itself for anything else.
-std::string canonical_unit(std::string u);
+std::string canonical_unit(const std::string& u);
 /// Rates are better when they are higher.
 bool is_rate(const std::string& metric);
 

@@ -280,7 +280,7 @@ arguments read_arguments(const spec_node& node, const std::string& name) {
       if (v.type() == value::kind::text &&
           (text.starts_with('"') ||
            type_of(spec_node{spec_node::kind::scalar, false, text, 0, 0, {}, {}, 1}) != scalar_type::string))
-        text = "\"" + text + "\"";
+        text.insert(0, 1, '"').append(1, '"');
       list.order.push_back(std::move(text));
     }
     out.emplace_back(entry.key, value(std::move(list)));

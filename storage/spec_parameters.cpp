@@ -97,10 +97,10 @@ parameter_domain read_permutation(const spec_section& section) {
   if (node.what != spec_node::kind::sequence || node.items.empty())
     refuse(node, name + " must be a list of the items to be ordered");
   permutation_of out;
+  const std::string an_item = "an item of " + name;
   for (const auto& item : node.items) {
-    auto text = read_text(*item, "an item of " + name);
-    if (text.empty() || text.find(',') != std::string::npos)
-      refuse(*item, "an item of " + name + " must be a text without commas");
+    auto text = read_text(*item, an_item);
+    if (text.empty() || text.find(',') != std::string::npos) refuse(*item, an_item + " must be a text without commas");
     if (std::find(out.items.begin(), out.items.end(), text) != out.items.end())
       refuse(*item, name + " has the item '" + text + "' twice");
     out.items.push_back(std::move(text));
