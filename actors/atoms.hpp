@@ -15,6 +15,7 @@ using report = caf::atom_constant<caf::atom("report")>;
 using ask = caf::atom_constant<caf::atom("ask")>;
 using tell = caf::atom_constant<caf::atom("tell")>;
 using credits = caf::atom_constant<caf::atom("credits")>;
+using doubt = caf::atom_constant<caf::atom("doubt")>;
 using done = caf::atom_constant<caf::atom("done")>;
 using miss = caf::atom_constant<caf::atom("miss")>;
 
@@ -29,6 +30,7 @@ using statistic = caf::atom_constant<caf::atom("statistic")>;
 using wire = caf::atom_constant<caf::atom("wire")>;
 
 // To the scheduler.
+using again = caf::atom_constant<caf::atom("again")>;
 using measure = caf::atom_constant<caf::atom("measure")>;
 using join = caf::atom_constant<caf::atom("join")>;
 using leave = caf::atom_constant<caf::atom("leave")>;

@@ -14,6 +14,7 @@
 #include "measure/command_builder.hpp"
 #include "measure/command_runner.hpp"
 #include "measure/supervisor.hpp"
+#include "measure/topology.hpp"
 #include "measure/validate.hpp"
 
 #include <caf/actor_system.hpp>
@@ -56,7 +57,9 @@ private:
 template <class Worker>
 class lazy_worker {
 public:
-  explicit lazy_worker(std::shared_ptr<lazy_supervisor> with) : with_(std::move(with)) {}
+  lazy_worker(std::shared_ptr<lazy_supervisor> with, const std::vector<int>& cpus) : with_(std::move(with)) {
+    options_.limits.cpus = cpus;
+  }
   /// Calls `use` with the worker, or `refuse` with the failure.
   template <class Use, class Refuse>
   void with(Use use, Refuse refuse) {
@@ -68,7 +71,7 @@ public:
         refuse(failure{failure_kind::internal, "no process can be run: " + processes.err().text(), {}, {}});
         return;
       }
-      made_ = std::make_unique<Worker>(*processes);
+      made_ = std::make_unique<Worker>(*processes, options_);
     }
     Worker& worker = *made_;
     guard.unlock();
@@ -83,6 +86,7 @@ public:
 
 private:
   std::shared_ptr<lazy_supervisor> with_;
+  measure::command_options options_;
   std::mutex lock_;
   std::unique_ptr<Worker> made_;
 };
@@ -90,8 +94,9 @@ private:
 /// A slot of this machine: commands or callables, by the task.
 class local_runner final : public measure::runner {
 public:
-  local_runner(std::shared_ptr<lazy_supervisor> with, measure::callable_runner::calling where)
-      : callables_(where), commands_(std::move(with)) {}
+  local_runner(std::shared_ptr<lazy_supervisor> with, measure::callable_runner::calling where,
+               const std::vector<int>& cpus)
+      : callables_(where, system_time(), cpus), commands_(std::move(with), cpus) {}
   void run(trial_ptr what, measure::artifact_ptr built, callback done) override {
     if (what->of->objective) {
       callables_.run(std::move(what), std::move(built), std::move(done));
@@ -114,7 +119,8 @@ private:
 
 class local_builder final : public measure::builder {
 public:
-  explicit local_builder(std::shared_ptr<lazy_supervisor> with) : commands_(std::move(with)) {}
+  local_builder(std::shared_ptr<lazy_supervisor> with, const std::vector<int>& cpus)
+      : commands_(std::move(with), cpus) {}
   void build(trial_ptr what, callback done) override {
     commands_.with([&](measure::command_builder& how) { how.build(what, done); },
                    [&](failure why) {
@@ -224,6 +230,7 @@ attune::status session::tell(const trial& which, outcome result) {
 
 struct engine::impl {
   engine_options options;
+  measure::slot_plan places;
   std::unique_ptr<storage::store> store;
   std::unique_ptr<quiet_config> config;
   std::unique_ptr<caf::actor_system> own;
@@ -281,9 +288,14 @@ void engine::impl::spawn_all() {
   model = system->spawn<caf::detached>(actors::model, true);
 
   scheduler_options scheduling;
-  auto& admission = scheduling.dispatcher.admission;
-  admission.slots = std::max(1u, options.slots);
-  admission.builders = options.builders > 0 ? options.builders : std::max(1u, std::thread::hardware_concurrency());
+  const auto slots = static_cast<std::uint32_t>(places.slots.size());
+  const auto cpus = places.home.empty() ? std::max(1u, std::thread::hardware_concurrency())
+                                        : static_cast<std::uint32_t>(places.home.size());
+  const std::uint32_t most_builders = std::max(1u, options.builders.count.value_or(cpus));
+  scheduling.watch.ladder =
+      schedulers::admission_ladder(slots, options.slots.automatic, most_builders, options.builders.automatic);
+  // Until the noise is known it begins with the quiet rung.
+  scheduling.dispatcher.admission = scheduling.watch.ladder.front();
   scheduling.in_flight = options.in_flight;
   scheduler = system->spawn(actors::scheduler, recorder, watch, scheduling);
   caf::anon_send(cache, atom::wire::value, scheduler, recorder);
@@ -291,13 +303,13 @@ void engine::impl::spawn_all() {
   processes = std::make_shared<lazy_supervisor>(options.subreaper);
   using calling = measure::callable_runner::calling;
   const auto where = options.inline_callables ? calling::inside_run : calling::own_thread;
-  for (std::uint32_t i = 0; i < admission.slots; ++i) {
-    const std::shared_ptr<measure::runner> how = std::make_shared<local_runner>(processes, where);
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    const std::shared_ptr<measure::runner> how = std::make_shared<local_runner>(processes, where, places.slots[i]);
     runners.push_back(system->spawn(runner, how));
     caf::anon_send(scheduler, atom::join::value, place_info{"local/slot" + std::to_string(i)}, runners.back());
   }
-  for (std::uint32_t i = 0; i < admission.builders; ++i) {
-    const std::shared_ptr<measure::builder> how = std::make_shared<local_builder>(processes);
+  for (std::uint32_t i = 0; i < most_builders; ++i) {
+    const std::shared_ptr<measure::builder> how = std::make_shared<local_builder>(processes, places.home);
     builders.push_back(system->spawn(builder, how));
     caf::anon_send(scheduler, atom::join::value, place_info{"local/builder" + std::to_string(i)}, builders.back());
   }
@@ -367,6 +379,11 @@ engine::engine(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
 result<std::unique_ptr<engine>> engine::start(engine_options options) {
   auto i = std::make_unique<impl>();
   i->options = std::move(options);
+  if (i->options.slots != how_many(1))
+    i->places = measure::plan_slots(measure::this_machine(), i->options.slots, i->options.cores_each);
+  else
+    i->places.slots.resize(1);
+  const measure::confined at_home(i->places.home);
   if (!i->options.store.empty()) {
     auto opened = storage::store::open(i->options.store, {});
     if (!opened) return opened.err();
@@ -399,6 +416,7 @@ result<session> engine::tune(const tuning_request& request) {
   search::tuning_limits limits;
   limits.trials = spec.search.trials;
   limits.time = spec.search.time;
+  limits.kept_for_finals = limits.time && !request.by_caller && spec.finals() > 0 ? *limits.time / 20 : nanoseconds(0);
   const auto count = request.over->count();
   if (spec.search.fraction && count)
     limits.trials = trials_of_fraction(*spec.search.fraction, static_cast<double>(*count));
@@ -437,11 +455,16 @@ result<session> engine::tune(const tuning_request& request) {
   setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
   setup->model = impl_->model;
+  if (limits.time) setup->finals_until = *limits.time - std::min(limits.spent, *limits.time);
   if (impl_->store) {
     setup->session_id = id;
     if (known) {
       const auto read = impl_->store->session_steps(id, [&](const storage::session_step& s) {
-        setup->search->replay({s.number, s.asked_before}, s.config, s.key, s.result);
+        const search::told_step step{s.number, s.asked_before};
+        if (s.amends)
+          setup->search->replay_amendment(step, s.config, s.key, s.result, *s.amends);
+        else
+          setup->search->replay(step, s.config, s.key, s.result);
       });
       if (!read) return read.err();
     } else {
@@ -478,6 +501,7 @@ void engine::subscribe(std::function<void(const event_batch&)> watch) {
   impl_->watchers.push_back(std::move(w));
 }
 
+const std::string& engine::remark() const noexcept { return impl_->places.remark; }
 storage::store* engine::store() noexcept { return impl_->store.get(); }
 caf::actor_system& engine::system() noexcept { return *impl_->system; }
 

@@ -35,9 +35,14 @@ struct engine_options {
   /// must outlive the engine. A host's system should not spin while runs are timed: `scheduler.policy` = "sharing".
   caf::actor_system* host = nullptr;
   storage::cache_limits cache;
-  std::uint32_t slots = 1;     ///< timed runs at once on this machine
-  std::uint32_t builders = 0;  ///< builds at once; 0: one for each core
-  std::uint32_t in_flight = 0; ///< trials in flight over all sessions; 0: by slots and builders
+  /// Timed runs at once on this machine; `by_noise()`: as many as do not disturb each other. Several have cores of
+  /// their own (measure/topology.hpp).
+  how_many slots = 1;
+  /// Builds at once; not said: one for each core, and none beside a timed run; `by_noise()`: beside timed runs as well,
+  /// as far as that does no harm.
+  how_many builders;
+  std::uint32_t cores_each = 1; ///< of a slot, where there are several
+  std::uint32_t in_flight = 0;  ///< trials in flight over all sessions; 0: by slots and builders
   /// True: callables are called on the engine's own worker, between two messages. For objectives of microseconds; one
   /// that takes its time would hold up everything else. False: each slot has a thread.
   bool inline_callables = false;
@@ -100,6 +105,8 @@ public:
   /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.
   void subscribe(std::function<void(const event_batch&)> watch);
 
+  /// One line for a person on how the slots came out, where there is something to say; else empty.
+  const std::string& remark() const noexcept;
   /// The store that is open; null without one.
   storage::store* store() noexcept;
   caf::actor_system& system() noexcept;

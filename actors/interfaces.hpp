@@ -61,6 +61,8 @@ using tuner_actor = caf::typed_actor<
     caf::reacts_to<atom::done, finished_batch>,
     // Trials that the cache does not know, for the caller to measure.
     caf::reacts_to<atom::miss, trial_batch>,
+    // The machine was disturbed when these were measured: they are to be measured anew.
+    caf::reacts_to<atom::doubt, trial_batch>,
     // The search cannot go on (the store).
     caf::reacts_to<atom::cancel, error>,
     // INTERNAL: time passed.
@@ -74,6 +76,9 @@ using scheduler_actor = caf::typed_actor<
     caf::reacts_to<atom::detach, session_number>,
     // Measure these: each ends at the recorder, once.
     caf::reacts_to<atom::measure, trial_batch>,
+    // Run this once more. What is measured for good ends at the recorder; a finalist's single run at its tuner
+    // (`done`).
+    caf::reacts_to<atom::again, rerun>,
     // Everything of a session stops; what was in hand ends as `cancelled`.
     caf::reacts_to<atom::cancel, session_number>,
     // A place came. It goes when its actor ends, or by `leave`. Answers its number.

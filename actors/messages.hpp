@@ -46,9 +46,16 @@ struct finished {
   outcome_ptr result;
   bool from_cache = false;       ///< answered from memory, or by another's flight: not measured for this trial
   storage::record_id record = 0; ///< where the store has it; 0: nowhere (yet)
+  measure::artifact_ptr built{}; ///< what was run, for whoever may run it again; null where it was not built now
 };
 struct finished_batch {
   std::vector<finished> items;
+};
+
+/// A trial that runs once more (trial::why says what for), with what was built for it; null: it is to be built again.
+struct rerun {
+  trial_ptr what;
+  measure::artifact_ptr built;
 };
 
 /// What a builder and a runner are given, and what they answer.
@@ -78,6 +85,7 @@ struct told_trial {
   trial_number asked_before = 0;
   bool from_cache = false;
   storage::record_id record = 0;
+  std::optional<amendment> amends{}; ///< it takes the place of what was told before
 };
 /// Steps of one session, in the order in which its strategy was told.
 struct step_batch {
@@ -122,11 +130,20 @@ struct tuning_report {
   search::tuning_times times;
   nanoseconds wall{0};
   std::optional<search::best_so_far> best;
+  /// What was measured side by side before the winner was named; empty where nothing was.
+  std::vector<search::settled> side_by_side;
+  std::uint64_t final_runs = 0;                ///< by this process, for that
+  std::uint64_t repeated = 0;                  ///< trials measured anew, because the machine was disturbed
+  std::optional<search::best_so_far> standard; ///< the default configuration's result
   search::stop_reason reason = search::stop_reason::none;
   std::optional<failure> first_failure;
   std::optional<error> trouble; ///< with reason `error`: what it was (the store, the machine)
 };
 using report_ptr = std::shared_ptr<const tuning_report>;
+
+/// How much better the best is than the default configuration: 2 is twice as fast. None where one of them is missing or
+/// is not positive.
+std::optional<double> speedup(const tuning_report& r);
 
 /// One step of something, for whoever watches.
 enum class event_kind : std::uint8_t {
@@ -149,7 +166,8 @@ enum class event_kind : std::uint8_t {
   place_stuck,
   store_trouble,
   store_recovered,
-  decided, ///< a strategy says what it decided, and why
+  decided, ///< a strategy or the noise controller says what it decided, and why
+  finals,  ///< the best are measured side by side
 };
 const char* to_string(event_kind k) noexcept;
 
@@ -192,6 +210,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::error)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::training_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::trial_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::finished_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::rerun)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::build_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::build_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::run_order)

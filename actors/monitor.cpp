@@ -48,6 +48,8 @@ const char* to_string(event_kind k) noexcept {
     return "store_recovered";
   case event_kind::decided:
     return "decided";
+  case event_kind::finals:
+    return "finals";
   }
   return "unknown";
 }

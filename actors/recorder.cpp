@@ -95,7 +95,7 @@ void write_group(self_pointer self) {
   for (const auto& t : s.steps) {
     const auto session = s.sessions.find(t.what->session);
     if (session == s.sessions.end()) continue;
-    steps.push_back({session->second.id, t.what, t.result, t.asked_before, t.from_cache, t.record});
+    steps.push_back({session->second.id, t.what, t.result, t.asked_before, t.from_cache, t.record, t.amends});
   }
   if (const auto done = s.sink.append(records, steps); !done) {
     trouble(self, done.err());

@@ -17,6 +17,9 @@ using schedulers::job_id;
 using schedulers::place_id;
 
 void perform(self_pointer self);
+void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& built);
+void share_credits(self_pointer self);
+void note_company(scheduler_state& s);
 void remove_place(self_pointer self, place_id id);
 
 void emit_trial(self_pointer self, event_kind kind, const scheduler_state::work& w, std::string text = {}) {
@@ -81,6 +84,7 @@ scheduler_state::work& take_up(self_pointer self, job_id id, place_id where) {
 
 void act(self_pointer self, const schedulers::start_build& a) {
   auto& w = take_up(self, a.job, a.builder);
+  note_company(self->state);
   emit_trial(self, event_kind::build_started, w, w.place);
   const auto& who = std::get<builder_actor>(self->state.places.at(a.builder).who);
   // No timeout of CAF's: the dispatcher's deadlines bound this wait, and a second clock would be a second owner.
@@ -92,6 +96,9 @@ void act(self_pointer self, const schedulers::start_build& a) {
 
 void act(self_pointer self, const schedulers::start_run& a) {
   auto& w = take_up(self, a.job, a.slot);
+  w.runs_beside = w.builds_beside = 0;
+  w.all_served = self->state.core.waiting() == 0;
+  note_company(self->state);
   emit_trial(self, event_kind::run_started, w, w.place);
   const auto& who = std::get<runner_actor>(self->state.places.at(a.slot).who);
   self->request(who, caf::infinite, atom::run::value, run_order{w.what, w.built})
@@ -105,6 +112,120 @@ void act(self_pointer self, const schedulers::stop_place& a) {
   std::visit([self](const auto& who) { self->send(who, atom::cancel::value); }, at->second.who);
 }
 
+/// The reference is nobody's trial.
+constexpr session_number nobody = 0;
+
+/// Every timed run knows the most that went on beside it.
+void note_company(scheduler_state& s) {
+  const auto& load = s.core.load();
+  for (auto& [id, w] : s.in_hand) {
+    if (w.where == 0 || !s.places.contains(w.where)) continue;
+    if (!std::holds_alternative<runner_actor>(s.places.at(w.where).who)) continue;
+    w.runs_beside = std::max(w.runs_beside, load.running > 0 ? load.running - 1 : 0);
+    w.builds_beside = std::max(w.builds_beside, load.building);
+  }
+}
+
+/// What the controller wants is done, and said.
+void follow(self_pointer self, const schedulers::noise_decision& decision) {
+  auto& s = self->state;
+  emit(self, s.watch,
+       [&] { return event{event_kind::decided, nobody, nullptr, nullptr, decision.text(), now_of(self)}; });
+  s.core.set_admission(s.machine->allowed(), now_of(self), s.actions);
+  share_credits(self);
+  std::unordered_map<session_number, trial_batch> doubted;
+  for (const auto id : s.machine->take_suspects()) {
+    const auto at = std::find_if(s.lately.begin(), s.lately.end(), [id](const auto& l) { return l.first == id; });
+    if (at == s.lately.end()) continue;
+    doubted[at->second->session].items.push_back(at->second);
+    s.lately.erase(at);
+  }
+  for (auto& [number, batch] : doubted)
+    if (const auto client = s.clients.find(number); client != s.clients.end())
+      self->send(client->second, atom::doubt::value, std::move(batch));
+}
+
+/// The reference has run: what its time means.
+void took_reference(self_pointer self, const scheduler_state::work& w, const outcome& o) {
+  auto& s = self->state;
+  if (!s.seen_by || s.seen_by->what != w.what) return;
+  s.seen_by->under_way = false;
+  const auto* m = o.measured();
+  if (m == nullptr || m->value <= 0) {
+    if (++s.seen_by->failed >= 2) s.seen_by.reset();
+    return;
+  }
+  s.seen_by->failed = 0;
+  const bool slower_is_more = w.what->of->metric().direction == goal::minimize;
+  const auto decision = s.machine->observe(slower_is_more ? m->value : 1 / m->value, o.phases.run, w.runs_beside,
+                                           w.builds_beside, w.all_served && s.core.waiting() == 0, now_of(self));
+  if (decision) follow(self, *decision);
+}
+
+/// What was measured under the reference's watch: its conditions, and its value without the drift.
+void mark(self_pointer self, job_id id, const scheduler_state::work& w, outcome& o) {
+  auto& s = self->state;
+  o.around.runs_beside = w.runs_beside;
+  o.around.builds_beside = w.builds_beside;
+  if (!s.machine || !s.seen_by) return;
+  const auto seen = s.machine->now();
+  o.around.drift = seen.drift;
+  o.around.disturbed = seen.disturbed;
+  o.around.correction = seen.correction;
+  // Side by side a drift falls on all alike.
+  if (w.what->why == purpose::finalist) return;
+  const auto direction = w.what->of->metric().direction;
+  if (auto* m = std::get_if<measurement>(&o.data)) m->value = corrected(m->value, o.around, direction);
+  if (auto* b = std::get_if<bound>(&o.data)) b->value = corrected(b->value, o.around, direction);
+  s.machine->ran(o.phases.run);
+  s.machine->ended(id);
+  s.lately.emplace_back(id, w.what);
+  if (s.lately.size() > 1024) s.lately.pop_front();
+}
+
+/// The first trial that ended well is the reference, where its task wants one and what was built for it can be kept.
+void take_as_reference(self_pointer self, const scheduler_state::work& w, const outcome& o) {
+  auto& s = self->state;
+  const auto& spec = w.what->of->spec;
+  if (s.seen_by || !spec.wants_reference() || !o.ok() || o.measured()->value <= 0 || measure::builds_in_place(spec) ||
+      w.what->why != purpose::search)
+    return;
+  auto what = std::make_shared<trial>(*w.what);
+  what->why = purpose::reference;
+  what->rival.reset();
+  s.seen_by.emplace(scheduler_state::reference{std::move(what), w.built, w.what->session, false, 0, {}});
+  auto options = s.options.watch;
+  options.tolerance = spec.measure.accepted_noise();
+  if (options.ladder.empty()) options.ladder = {s.options.dispatcher.admission};
+  s.machine.emplace(std::move(options));
+  s.lately.clear();
+  s.core.set_admission(s.machine->allowed(), now_of(self), s.actions);
+}
+
+/// Runs the reference where it is due, and holds the others back where it alone may run.
+void look_at_machine(self_pointer self) {
+  auto& s = self->state;
+  if (!s.seen_by || !s.machine) return;
+  const auto now = now_of(self);
+  const bool idle = s.in_hand.empty() || (s.in_hand.size() == 1 && s.seen_by->under_way);
+  s.core.hold_all_but(s.machine->holding(now) ? std::optional(nobody) : std::nullopt, now, s.actions);
+  if (idle || s.seen_by->under_way || !s.machine->due(now)) return;
+  s.seen_by->under_way = true;
+  submit(self, s.seen_by->what, s.seen_by->built);
+}
+
+/// Its session has gone, and with it what was built.
+void forget_reference(self_pointer self, session_number number) {
+  auto& s = self->state;
+  if (!s.seen_by || s.seen_by->from != number) return;
+  s.seen_by.reset();
+  s.machine.reset();
+  s.lately.clear();
+  s.core.hold_all_but(std::nullopt, now_of(self), s.actions);
+  s.core.set_admission(s.options.dispatcher.admission, now_of(self), s.actions);
+  share_credits(self);
+}
+
 void end(self_pointer self, job_id id, outcome o) {
   auto& s = self->state;
   auto node = s.in_hand.extract(id);
@@ -114,7 +235,22 @@ void end(self_pointer self, job_id id, outcome o) {
   o.notes = std::move(w.notes);
   o.runner = std::move(w.place);
   o.at = system_time().wall();
-  s.ended.push_back({std::move(w.what), std::make_shared<const outcome>(std::move(o)), false});
+  if (w.what->why == purpose::reference) {
+    took_reference(self, w, o);
+    return;
+  }
+  if (o.failed() == nullptr) {
+    mark(self, id, w, o);
+    take_as_reference(self, w, o);
+  }
+  finished f{std::move(w.what), std::make_shared<const outcome>(std::move(o)), false, 0, std::move(w.built)};
+  if (f.what->why != purpose::finalist) {
+    s.ended.push_back(std::move(f));
+    return;
+  }
+  // One run says little by itself: its tuner makes a measurement of them.
+  if (const auto client = s.clients.find(f.what->session); client != s.clients.end())
+    self->send(client->second, atom::done::value, finished_batch{{std::move(f)}});
 }
 
 void act(self_pointer self, const schedulers::finish_answered& a) {
@@ -154,7 +290,9 @@ void act(self_pointer self, const schedulers::place_stuck& a) {
 /// One timer at a time: a timer cannot be taken back, so a later one is set only when the earlier has come.
 void arm(self_pointer self) {
   auto& s = self->state;
-  const auto next = s.core.next_deadline();
+  auto next = s.core.next_deadline();
+  if (s.machine && s.seen_by && !s.seen_by->under_way && !s.in_hand.empty())
+    if (const auto look = s.machine->next_look(now_of(self)); look && (!next || *look < *next)) next = look;
   if (!next || (s.armed && *s.armed <= *next)) return;
   s.armed = next;
   const auto now = now_of(self);
@@ -166,11 +304,15 @@ void arm(self_pointer self) {
 void perform(self_pointer self) {
   auto& s = self->state;
   // Doing one thing may add others (a place that is gone answers at once).
-  for (std::size_t i = 0; i < s.actions.size(); ++i) {
-    const auto next = s.actions[i];
-    std::visit([self](const auto& a) { act(self, a); }, next);
+  for (bool looked = false;; looked = true) {
+    for (std::size_t i = 0; i < s.actions.size(); ++i) {
+      const auto next = s.actions[i];
+      std::visit([self](const auto& a) { act(self, a); }, next);
+    }
+    s.actions.clear();
+    if (looked) break;
+    look_at_machine(self);
   }
-  s.actions.clear();
   if (!s.ended.empty()) self->send(s.recorder, atom::append::value, finished_batch{std::exchange(s.ended, {})});
   arm(self);
 }
@@ -183,8 +325,8 @@ void tell_windows(self_pointer self, const std::vector<schedulers::credit_ledger
 
 void share_credits(self_pointer self) {
   auto& s = self->state;
-  const auto& a = s.options.dispatcher.admission;
-  const std::uint32_t automatic = std::max(a.slots, a.builders) + 1;
+  const auto& a = s.core.limits();
+  const std::uint32_t automatic = (a.beside > 0 ? a.slots + a.beside : std::max(a.slots, a.builders)) + 1;
   tell_windows(self, s.credits.set_total(s.options.in_flight > 0 ? s.options.in_flight : automatic));
 }
 
@@ -207,6 +349,28 @@ place_id add_place(self_pointer self, const place_info& info, const Handle& who)
   self->monitor(who);
   emit(self, s.watch, [&] { return event{event_kind::place_came, 0, nullptr, nullptr, info.name, now_of(self)}; });
   return id;
+}
+
+void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& built) {
+  auto& s = self->state;
+  const auto now = now_of(self);
+  const job_id id = s.next_job++;
+  auto& w = s.in_hand[id];
+  w.what = t;
+  w.built = built;
+  w.since = now;
+  emit_trial(self, event_kind::queued, w);
+  const auto& spec = t->of->spec;
+  const schedulers::job j{id,
+                          t->why == purpose::reference ? nobody : t->session,
+                          spec.build.has_value() && !built,
+                          measure::builds_in_place(spec),
+                          build_limit_of(spec, s.options.margin),
+                          run_limit_of(*t->of, s.options.margin)};
+  if (s.core.submit(j, now, s.actions)) return;
+  outcome o;
+  o.data = failure{failure_kind::internal, "the scheduler's queue is full", {}, {}};
+  end(self, id, std::move(o));
 }
 
 } // namespace
@@ -249,29 +413,16 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
         auto& s = self->state;
         s.clients.erase(number);
         s.core.forget(number);
+        forget_reference(self, number);
         tell_windows(self, s.credits.detach(number));
+        perform(self);
       },
       [self](atom::measure, const trial_batch& batch) {
-        auto& s = self->state;
-        const auto now = now_of(self);
-        for (const auto& t : batch.items) {
-          const job_id id = s.next_job++;
-          auto& w = s.in_hand[id];
-          w.what = t;
-          w.since = now;
-          emit_trial(self, event_kind::queued, w);
-          const auto& spec = t->of->spec;
-          const schedulers::job j{id,
-                                  t->session,
-                                  spec.build.has_value(),
-                                  measure::builds_in_place(spec),
-                                  build_limit_of(spec, s.options.margin),
-                                  run_limit_of(*t->of, s.options.margin)};
-          if (s.core.submit(j, now, s.actions)) continue;
-          outcome o;
-          o.data = failure{failure_kind::internal, "the scheduler's queue is full", {}, {}};
-          end(self, id, std::move(o));
-        }
+        for (const auto& t : batch.items) submit(self, t, nullptr);
+        perform(self);
+      },
+      [self](atom::again, const rerun& order) {
+        submit(self, order.what, order.built);
         perform(self);
       },
       [self](atom::cancel, session_number number) {

@@ -3,9 +3,11 @@
 #include "actors/interfaces.hpp"
 #include "schedulers/credits.hpp"
 #include "schedulers/dispatcher.hpp"
+#include "schedulers/machine_watch.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 
+#include <deque>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -18,6 +20,9 @@ struct scheduler_options {
   std::uint32_t in_flight = 0;
   /// Added to the limits of commands: the process supervisor's own deadline, which is exact, strikes first.
   nanoseconds margin = std::chrono::seconds(5);
+  /// How the watch over the machine behaves where a task wants a reference (task_spec::wants_reference): the rungs of
+  /// its ladder (empty: `dispatcher.admission` alone). The tolerance is the first such task's.
+  schedulers::watch_options watch;
 };
 
 struct scheduler_state {
@@ -39,6 +44,8 @@ struct scheduler_state {
     std::optional<outcome> answer;  ///< the last run's end
     schedulers::place_id where = 0; ///< that has it in hand, or had it last; 0 while it waits to be tried again
     std::string place;              ///< its name
+    std::uint32_t runs_beside = 0, builds_beside = 0; ///< at once with its run, at most
+    bool all_served = true;                           ///< nothing waited when its run began
   };
   std::unordered_map<schedulers::job_id, work> in_hand;
   schedulers::job_id next_job = 1;
@@ -49,6 +56,19 @@ struct scheduler_state {
   };
   std::unordered_map<schedulers::place_id, place> places;
   schedulers::place_id next_place = 1;
+
+  /// The configuration that is run once now and then, and what it tells.
+  struct reference {
+    trial_ptr what;
+    measure::artifact_ptr built;
+    session_number from = 0; ///< it goes with its session
+    bool under_way = false;
+    std::uint32_t failed = 0; ///< in a row
+    nanoseconds began{0};
+  };
+  std::optional<reference> seen_by;
+  std::optional<schedulers::machine_watch> machine;
+  std::deque<std::pair<schedulers::job_id, trial_ptr>> lately; ///< ended under its watch, bounded
 
   std::unordered_map<session_number, tuner_actor> clients;
   std::vector<finished> ended; ///< of this message, to go to the recorder together

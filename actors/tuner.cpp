@@ -3,6 +3,8 @@
 #include "actors/error.hpp"
 #include "actors/monitor.hpp"
 #include "actors/time.hpp"
+#include "measure/statistics.hpp"
+#include "measure/substitution.hpp"
 
 #include <algorithm>
 
@@ -29,16 +31,88 @@ void make_report(self_pointer self) {
   out->times = search.times();
   out->wall = s.begun ? now_of(self) - s.started : nanoseconds(0);
   out->best = search.best();
+  out->side_by_side = search.side_by_side();
+  out->standard = search.standard();
+  out->final_runs = s.final_runs;
+  out->repeated = s.repeated;
   out->reason = search.reason();
   out->first_failure = search.first_failure();
   out->trouble = s.trouble;
   s.report = std::move(out);
 }
 
+/// Keeps what was built for those that may run again: the best so far, as many as there are finalists, and the default.
+void keep_built(tuner_state& s, const key128& key, const measure::artifact_ptr& built) {
+  const auto& search = *s.setup.search;
+  const std::size_t most = search.of()->spec.finals();
+  if (most == 0 || measure::builds_in_place(search.of()->spec)) return;
+  if (built) s.built.emplace_back(key, built);
+  const auto& best = search.contenders();
+  std::erase_if(s.built, [&](const auto& kept) {
+    if (search.standard() && search.standard()->key == kept.first) return false;
+    const auto end = best.begin() + static_cast<std::ptrdiff_t>(std::min(most, best.size()));
+    return std::find_if(best.begin(), end, [&](const auto& b) { return b.key == kept.first; }) == end;
+  });
+}
+
+/// Asks for the next run of the finals; settles them where there is none.
+void next_final(self_pointer self);
+
+/// True where the best are measured side by side now.
+bool in_finals(self_pointer self) {
+  auto& s = self->state;
+  if (s.finals || s.finals_over) return s.finals.has_value();
+  s.finals_over = true;
+  const auto& search = *s.setup.search;
+  const auto& spec = search.of()->spec;
+  const bool ordinary =
+      search.reason() == search::stop_reason::trials || search.reason() == search::stop_reason::exhausted ||
+      search.reason() == search::stop_reason::converged || search.reason() == search::stop_reason::time;
+  if (!ordinary || by_caller(s) || spec.finals() == 0 || !search.side_by_side().empty()) return false;
+  auto field = search.contenders();
+  std::optional<std::size_t> reference;
+  if (search.standard()) {
+    const auto at =
+        std::find_if(field.begin(), field.end(), [&](const auto& f) { return f.key == search.standard()->key; });
+    reference = static_cast<std::size_t>(at - field.begin());
+    if (at == field.end()) field.push_back(*search.standard());
+  }
+  std::vector<measure::run_off::entrant> entrants;
+  entrants.reserve(field.size());
+  for (const auto& f : field) {
+    const auto& m = *f.result->measured();
+    auto samples = m.samples.empty() ? std::vector<double>{m.value} : m.samples;
+    if (!m.samples.empty())
+      for (auto& v : samples) v = corrected(v, f.result->around, search.of()->metric().direction);
+    entrants.push_back({std::move(samples), m.value});
+  }
+  measure::finalists_options how;
+  how.most = spec.finals();
+  s.finals.emplace(
+      tuner_state::final_part{measure::run_off(std::move(entrants), search.of()->metric().direction, reference, how),
+                              std::move(field),
+                              reference,
+                              nullptr,
+                              {}});
+  if (!s.finals->order.next()) {
+    s.finals.reset();
+    return false;
+  }
+  emit(self, s.watch, [&] {
+    return event{
+        event_kind::finals, s.setup.session.number, nullptr, nullptr, "the best are measured again, side by side",
+        now_of(self)};
+  });
+  next_final(self);
+  return s.finals.has_value();
+}
+
 /// At the end: takes leave of the others, answers everyone.
 void end_if_finished(self_pointer self) {
   auto& s = self->state;
-  if (s.ended || !s.setup.search->finished()) return;
+  if (s.ended || !s.setup.search->finished() || !s.kept.empty() || s.amending > 0 || in_finals(self) || s.amending > 0)
+    return;
+  s.built.clear();
   s.ended = true;
   const auto number = s.setup.session.number;
   make_report(self);
@@ -55,6 +129,100 @@ void end_if_finished(self_pointer self) {
   s.telling.clear();
   for (auto& promise : s.waiting_for_report) promise.deliver(s.report);
   s.waiting_for_report.clear();
+}
+
+/// Everyone's result of the finals goes through the recorder, so that it is durable before it is told.
+void settle(self_pointer self) {
+  auto& s = self->state;
+  const auto part = std::move(*s.finals);
+  s.finals.reset();
+  const auto standings = part.order.standings();
+  finished_batch out;
+  for (const auto& one : standings) {
+    if (one.failed) continue; // what it did once and not again is no measurement, and no reason to forget the first
+    const auto& which = part.field[one.who];
+    const auto clean = measure::summarize(one.values);
+    auto now = std::make_shared<outcome>(part.last);
+    measurement m = *which.result->measured();
+    m.value = corrected(one.value, part.last.around, s.setup.search->of()->metric().direction);
+    m.spread = clean.spread;
+    m.samples = one.values;
+    m.rejected = clean.rejected;
+    now->data = std::move(m);
+    now->phases = {};
+    now->used = {};
+    now->notes = {"measured side by side with " + std::to_string(standings.size() - 1) + " others, " +
+                  std::to_string(one.values.size()) + " times"};
+    if (one.beside_winner) now->notes.emplace_back("its value is the winner's times their ratio in the same rounds");
+    amendment how;
+    how.why = amendment::cause::side_by_side;
+    how.winner = one.winner;
+    how.tied = one.tied;
+    how.reference = part.reference == one.who;
+    how.separated = part.order.state() == measure::finalists::verdict::separated;
+    how.rounds = static_cast<std::uint32_t>(one.values.size());
+    s.amendments.emplace_back(which.key, how);
+    out.items.push_back({s.setup.search->again(which, purpose::finalist, now_of(self)), std::move(now), false});
+  }
+  s.amending += out.items.size();
+  if (!out.items.empty()) self->send(s.recorder, atom::append::value, std::move(out));
+}
+
+void next_final(self_pointer self) {
+  auto& s = self->state;
+  auto& part = *s.finals;
+  if (const auto who = part.order.next()) {
+    const auto& which = part.field[*who];
+    part.under_way = s.setup.search->again(which, purpose::finalist, now_of(self));
+    const auto kept = std::find_if(s.built.begin(), s.built.end(), [&](const auto& b) { return b.first == which.key; });
+    self->send(s.scheduler, atom::again::value, rerun{part.under_way, kept == s.built.end() ? nullptr : kept->second});
+    return;
+  }
+  settle(self);
+}
+
+/// A finalist has run.
+void took_final(self_pointer self, const finished& f) {
+  auto& s = self->state;
+  if (!s.finals || s.finals->under_way != f.what) return;
+  ++s.final_runs;
+  auto& part = *s.finals;
+  part.under_way = nullptr;
+  const auto* why = f.result->failed();
+  if (why != nullptr && why->kind == failure_kind::cancelled) {
+    // Interrupted: what was known before stands.
+    s.finals.reset();
+    return;
+  }
+  part.last = *f.result;
+  if (f.built && !measure::builds_in_place(f.what->of->spec) &&
+      std::none_of(s.built.begin(), s.built.end(), [&](const auto& b) { return b.first == f.what->key; }))
+    s.built.emplace_back(f.what->key, f.built);
+  if (const auto* m = f.result->measured())
+    part.order.add(m->value);
+  else
+    part.order.fail();
+  if (s.setup.finals_until && now_of(self) - s.started >= *s.setup.finals_until) part.order.end();
+  next_final(self);
+}
+
+/// What takes the place of an earlier result is durable now.
+std::optional<told_trial> take_amendment(self_pointer self, const finished& f) {
+  auto& s = self->state;
+  if (s.amending > 0) --s.amending;
+  amendment how;
+  const auto at =
+      std::find_if(s.amendments.begin(), s.amendments.end(), [&](const auto& a) { return a.first == f.what->key; });
+  if (f.what->why == purpose::finalist && at != s.amendments.end()) {
+    how = at->second;
+    s.amendments.erase(at);
+  } else if (const auto* why = f.result->failed(); why != nullptr && is_infrastructure(why->kind)) {
+    return std::nullopt; // it says nothing of the configuration: what was known stands
+  } else {
+    ++s.repeated;
+  }
+  const auto step = s.setup.search->amend(f.what->number, f.what->config, f.what->key, f.result, how);
+  return told_trial{f.what, f.result, step.asked_before, false, f.record, how};
 }
 
 void tell_decisions(self_pointer self) {
@@ -138,9 +306,15 @@ void told(self_pointer self, trial_batch next) {
   while (!s.kept.empty() && !search.held()) {
     const finished f = std::move(s.kept.front());
     s.kept.pop_front();
+    if (f.what->why != purpose::search) {
+      if (auto step = take_amendment(self, f); step && !s.setup.session_id.empty())
+        steps.items.push_back(std::move(*step));
+      continue;
+    }
     const auto step = search.tell(*f.what, f.result, f.from_cache, now_of(self));
     if (step && !s.setup.session_id.empty())
-      steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache, f.record});
+      steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache, f.record, std::nullopt});
+    keep_built(s, f.what->key, f.built);
     emit(self, s.watch, [&] {
       return event{event_kind::told, f.what->session, f.what, f.result, f.from_cache ? "cache" : "measured",
                    now_of(self)};
@@ -200,6 +374,13 @@ void serve_asks(self_pointer self) {
 }
 
 } // namespace
+
+std::optional<double> speedup(const tuning_report& r) {
+  if (!r.best || !r.standard) return std::nullopt;
+  const double before = r.standard->result->measured()->value, after = r.best->result->measured()->value;
+  if (!(before > 0) || !(after > 0)) return std::nullopt;
+  return r.of->metric().direction == goal::minimize ? before / after : after / before;
+}
 
 tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_setup>& setup, cache_actor cache,
                                  scheduler_actor scheduler, recorder_actor recorder, monitor_port watch) {
@@ -272,13 +453,38 @@ tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_
         pump(self);
       },
       [self](atom::done, const finished_batch& batch) {
-        self->state.kept.insert(self->state.kept.end(), batch.items.begin(), batch.items.end());
+        for (const auto& f : batch.items) {
+          if (self->state.finals && self->state.finals->under_way == f.what)
+            took_final(self, f);
+          else
+            self->state.kept.push_back(f);
+        }
         told(self, {});
       },
       [self](atom::miss, const trial_batch& batch) {
         auto& s = self->state;
         s.offered.insert(s.offered.end(), batch.items.begin(), batch.items.end());
         serve_asks(self);
+      },
+      [self](atom::doubt, const trial_batch& batch) {
+        auto& s = self->state;
+        // Side by side it does not matter.
+        if (s.ended || s.recalled || s.finals || by_caller(s)) return;
+        const auto& best = s.setup.search->contenders();
+        for (const auto& t : batch.items) {
+          // Of many, those that may be the best.
+          if (batch.items.size() > 32 &&
+              std::none_of(best.begin(), best.end(), [&](const auto& b) { return b.key == t->key; }))
+            continue;
+          auto again = std::make_shared<trial>(*t);
+          again->why = purpose::repeat;
+          again->rival.reset();
+          const auto kept =
+              std::find_if(s.built.begin(), s.built.end(), [&](const auto& b) { return b.first == t->key; });
+          ++s.amending;
+          self->send(s.scheduler, atom::again::value,
+                     rerun{std::move(again), kept == s.built.end() ? nullptr : kept->second});
+        }
       },
       [self](atom::cancel, const error& why) {
         self->state.trouble = why;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/interfaces.hpp"
+#include "measure/run_off.hpp"
 #include "search/tuning.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
@@ -19,6 +20,8 @@ struct tuner_setup {
   std::unique_ptr<search::tuning> search; ///< with its past replayed
   std::uint32_t wish = 0;                 ///< the most trials that it can have in flight; 0: no bound of its own
   model_actor model;                      ///< who trains for it; null: its strategy trains in its own ask()
+  /// How long measuring side by side may go on, from the tuner's beginning; none: until it is decided.
+  std::optional<nanoseconds> finals_until;
 };
 
 struct tuner_state {
@@ -39,6 +42,22 @@ struct tuner_state {
   std::vector<std::pair<trial_ptr, caf::typed_response_promise<caf::ok_atom>>> telling;
   std::vector<trial_ptr> lent; ///< given to a measuring caller, not told
   std::deque<finished> kept;   ///< results that wait for a training; no more than were in flight
+
+  /// What was built for the best and for the default: they may be run again at the end.
+  std::vector<std::pair<key128, measure::artifact_ptr>> built;
+  /// The end of the search: the best are measured side by side.
+  struct final_part {
+    measure::run_off order;
+    std::vector<search::best_so_far> field; ///< whom the indices of `order` mean
+    std::optional<std::size_t> reference;
+    trial_ptr under_way;
+    outcome last; ///< of the last run: where it ran, and when
+  };
+  std::optional<final_part> finals;
+  bool finals_over = false;
+  std::uint64_t final_runs = 0, repeated = 0;
+  std::size_t amending = 0;                             ///< amendments on their way through the recorder
+  std::vector<std::pair<key128, amendment>> amendments; ///< of those that were measured side by side
   static inline const char* name = "tuner";
 };
 

@@ -40,7 +40,7 @@ task_spec spec_of(std::uint64_t configs, std::uint64_t seed) {
   return spec;
 }
 
-std::variant<std::vector<double>, failure> nothing(const configuration& c, std::stop_token) {
+std::variant<std::vector<double>, failure> nothing(const configuration& c, const std::stop_token&) {
   return std::vector<double>{1.0 + static_cast<double>(c[0].as_integer())};
 }
 

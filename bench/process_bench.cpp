@@ -33,6 +33,7 @@ double own_cpu() {
 
 void spawn_and_wait(std::vector<std::string> words) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = 0;

@@ -63,7 +63,7 @@ void ask(const space& s) {
   for (const auto& [name, kind] :
        {std::pair("hamming", neighbourhood::hamming), std::pair("adjacent", neighbourhood::adjacent)})
     std::printf("gemm: random neighbour (%s) %.0f ns\n", name,
-                each_ns(300'000, [&] { kept += (*s.neighbour(s.sample(rng), kind, rng))[2]; }));
+                each_ns(300'000, [&, kind = kind] { kept += (*s.neighbour(s.sample(rng), kind, rng))[2]; }));
   std::printf("gemm: all neighbours %.0f ns\n",
               each_ns(50'000, [&] { kept += s.neighbours(s.sample(rng), neighbourhood::hamming).size(); }));
   point any(p.size());
@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
   space_ptr gemm;
   for (const std::string name :
        {"dedispersion", "expdist", "hotspot", "gemm", "microhh", "atf_prl_2x2", "atf_prl_4x4", "atf_prl_8x8"}) {
-    const auto spec = storage::read_spec(folder + "/paper-" + name + ".json");
+    const auto spec = storage::read_spec(std::string(folder).append("/paper-").append(name).append(".json"));
     if (!spec) {
       std::printf("%s: skipped: %s\n", name.c_str(), spec.err().text().c_str());
       continue;

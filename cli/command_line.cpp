@@ -33,8 +33,8 @@ Number read_count(const std::string& option, const std::string& text, Number lea
   return n;
 }
 
-std::optional<std::uint32_t> read_places(const std::string& option, const std::string& text) {
-  if (text == "auto") return std::nullopt;
+how_many read_places(const std::string& option, const std::string& text) {
+  if (text == "auto") return how_many::by_noise();
   return read_count<std::uint32_t>(option, text, 1, 4096);
 }
 

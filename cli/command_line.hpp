@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/clock.hpp"
+#include "core/spec.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -19,8 +20,7 @@ struct tune_options {
   std::optional<nanoseconds> time;
   std::optional<std::string> strategy;
   std::optional<std::uint64_t> seed;
-  /// Given at all; the inner one is none for `auto`.
-  std::optional<std::optional<std::uint32_t>> slots, builders;
+  std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
   bool offline = false; ///< predicts, measures nothing
 };

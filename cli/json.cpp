@@ -105,6 +105,35 @@ json best_json(const configuration& config, const measurement& m, const metric_s
   return out;
 }
 
+namespace {
+
+/// What the default configuration comes to, beside the best.
+json default_json(const actors::tuning_report& r) {
+  const double value = r.standard->result->measured()->value;
+  const auto times = actors::speedup(r);
+  return {{"config", config_json(r.standard->config)},
+          {"value", number_json(value)},
+          {"unit", r.of->metric().stored_unit()},
+          {"speedup", times ? number_json(*times) : json(nullptr)}};
+}
+
+json side_by_side_json(const actors::tuning_report& r) {
+  json all = json::array();
+  bool separated = false;
+  for (const auto& s : r.side_by_side) {
+    separated = separated || s.how.separated;
+    all.push_back({{"config", config_json(s.which.config)},
+                   {"value", number_json(s.which.result->measured()->value)},
+                   {"rounds", s.how.rounds},
+                   {"winner", s.how.winner},
+                   {"tied", s.how.tied},
+                   {"default", s.how.reference}});
+  }
+  return {{"verdict", separated ? "separated" : "tied"}, {"runs", r.final_runs}, {"configurations", std::move(all)}};
+}
+
+} // namespace
+
 json report_json(const actors::tuning_report& r) {
   json out{{"task", r.of->spec.name},
            {"key", r.of->identity.task_key.hex()},
@@ -115,6 +144,9 @@ json report_json(const actors::tuning_report& r) {
            {"stopped_because", search::to_string(r.reason)},
            {"session", r.session}};
   if (r.best) out["best"] = best_json(r.best->config, *r.best->result->measured(), r.of->metric(), r.best->key.hex());
+  if (r.standard && r.best) out["default"] = default_json(r);
+  if (!r.side_by_side.empty()) out["side_by_side"] = side_by_side_json(r);
+  if (r.repeated > 0) out["repeated"] = r.repeated;
   if (r.first_failure)
     out["first_failure"] = {{"kind", to_string(r.first_failure->kind)}, {"message", r.first_failure->message}};
   if (r.trouble) out["trouble"] = {{"kind", to_string(r.trouble->code)}, {"message", r.trouble->text()}};
@@ -173,6 +205,12 @@ json record_json(const configuration& config, const outcome& result, const std::
            {"runner", result.runner},
            {"at", rfc3339(result.at)},
            {"record", record}};
+  if (result.around != conditions{})
+    out["conditions"] = {{"runs_beside", result.around.runs_beside},
+                         {"builds_beside", result.around.builds_beside},
+                         {"drift", result.around.drift ? number_json(*result.around.drift) : json(nullptr)},
+                         {"correction", number_json(result.around.correction)},
+                         {"disturbed", result.around.disturbed}};
   if (const auto* m = result.measured()) {
     out["value"] = number_json(m->value);
     out["spread"] = number_json(m->spread);

@@ -106,12 +106,12 @@ std::optional<double> read_quota(const std::string& root) {
     std::string folder(line.substr(static_cast<std::size_t>(parts[2].data() - line.data())));
     for (;;) {
       if (v2) {
-        if (const auto max = read_file(root + "/sys/fs/cgroup" + folder + "/cpu.max")) {
+        if (const auto max = read_file(std::string(root).append("/sys/fs/cgroup").append(folder).append("/cpu.max"))) {
           const auto words = split(*max, ' ');
           if (words.size() == 2) take(std::string(words[0]), std::string(words[1]));
         }
       } else {
-        const auto base = root + "/sys/fs/cgroup/" + std::string(parts[1]) + folder;
+        const auto base = std::string(root).append("/sys/fs/cgroup/").append(parts[1]).append(folder);
         take(read_file(base + "/cpu.cfs_quota_us"), read_file(base + "/cpu.cfs_period_us"));
       }
       const auto slash = folder.find_last_of('/');

@@ -36,13 +36,15 @@ std::optional<std::uint64_t> trials_of(const task_spec& spec, const search::spac
 }
 
 /// All tasks of one command share this machine's places.
-status agree(std::optional<std::uint32_t>& all, const std::optional<std::uint32_t>& one, const char* what,
-             const task_spec& spec) {
-  if (!one) return {};
-  if (all && *all != *one)
+status agree(how_many& all, const how_many& one, const char* what, const task_spec& spec) {
+  if (!one.said()) return {};
+  if (all.said() && all != one)
     return error{errc::invalid_spec,
-                 "task '" + spec.name + "' asks for " + std::to_string(*one) + " " + what + ", another one for " +
-                     std::to_string(*all) + "; give one number with --" + what,
+                 std::string("task '")
+                     .append(spec.name)
+                     .append("' asks for ")
+                     .append(to_string(one) + " " + what + ", another one for " + to_string(all) +
+                             "; give one number with --" + what),
                  spec.file};
   all = one;
   return {};
@@ -52,7 +54,7 @@ status check(const loaded_task& t) {
   const auto& spec = t.spec;
   if (spec.run.run.empty())
     return error{errc::invalid_spec, "has no run.command, so there is nothing to measure", spec.file};
-  if (const auto good = measure::validate(spec); !good) return good;
+  if (auto good = measure::validate(spec); !good) return good;
   if (spec.search.fraction && !t.space->count())
     return error{errc::invalid_spec, "search.fraction needs a space that can be counted; give search.trials",
                  spec.file};
@@ -87,7 +89,7 @@ void apply(const tune_options& options, task_spec& spec) {
 
 result<plan> make_plan(const tune_options& options) {
   plan out;
-  std::optional<std::uint32_t> slots, builders;
+  how_many slots, builders;
   std::map<std::string, std::string> sessions;
   for (const auto& file : options.specs) {
     auto loaded = load(file);
@@ -97,6 +99,7 @@ result<plan> make_plan(const tune_options& options) {
       if (const auto good = check(t); !good) return good.err();
       if (const auto same = agree(slots, t.spec.measure.slots, "slots", t.spec); !same) return same.err();
       if (const auto same = agree(builders, t.spec.measure.builders, "builders", t.spec); !same) return same.err();
+      if (t.spec.measure.cores != 1) out.cores = std::max(out.cores, t.spec.measure.cores);
       for (const auto& w : t.spec.warnings) out.messages.push_back(w);
       for (const auto& r : t.space->remarks()) out.messages.push_back(t.spec.name + ": " + r);
       if (measure::builds_in_place(t.spec))
@@ -114,8 +117,8 @@ result<plan> make_plan(const tune_options& options) {
       out.tasks.push_back({std::move(*made), t.space, trials});
     }
   }
-  out.slots = slots.value_or(1);
-  out.builders = builders.value_or(0);
+  out.slots = slots.said() ? slots : how_many(1);
+  out.builders = builders;
   return out;
 }
 
@@ -137,8 +140,8 @@ json plan_json(const plan& p, const std::string& store) {
   }
   return {{"dry_run", true},
           {"tasks", std::move(tasks)},
-          {"slots", p.slots},
-          {"builders", p.builders == 0 ? json("auto") : json(p.builders)},
+          {"slots", p.slots.count ? json(*p.slots.count) : json("auto")},
+          {"builders", p.builders.count ? json(*p.builders.count) : json("auto")},
           {"store", store}};
 }
 
@@ -160,8 +163,8 @@ std::string render_plan(const plan& p, const std::string& store) {
     rows.push_back({"  key", t.of->identity.task_key.hex()});
     out += spec.name + "\n" + table(rows) + "\n";
   }
-  out += table({{"slots", std::to_string(p.slots)},
-                {"builders", p.builders == 0 ? "auto" : std::to_string(p.builders)},
+  out += table({{"slots", to_string(p.slots)},
+                {"builders", p.builders.said() ? to_string(p.builders) : "one for each core"},
                 {"store", store}});
   return out + "\nNothing was started and nothing was written (--dry-run).\n";
 }

@@ -26,8 +26,8 @@ struct planned_task {
 
 struct plan {
   std::vector<planned_task> tasks;
-  std::uint32_t slots = 1;
-  std::uint32_t builders = 0;        ///< 0: auto
+  how_many slots, builders;
+  std::uint32_t cores = 1;           ///< of each slot
   std::vector<std::string> messages; ///< for a person, before it begins: what was read leniently, what was noticed
 };
 

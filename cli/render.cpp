@@ -322,6 +322,28 @@ std::string no_best_text(const actors::tuning_report& r) {
   return out;
 }
 
+namespace {
+
+std::string times_text(double factor) { return shortest(std::round(factor * 100) / 100) + " x"; }
+
+/// Whether the winner is one, in a line.
+std::string verdict_text(const actors::tuning_report& r) {
+  std::uint32_t rounds = 0;
+  std::vector<std::string> tied;
+  for (const auto& s : r.side_by_side) {
+    rounds = std::max(rounds, s.how.rounds);
+    if (s.how.tied) tied.push_back(s.which.config.text());
+  }
+  std::string out = std::to_string(r.side_by_side.size()) + " of the best side by side, up to " +
+                    std::to_string(rounds) + " times each: ";
+  if (tied.empty()) return out + "the best is better than every other";
+  out += "the best cannot be told from ";
+  if (tied.size() > 2) return out + std::to_string(tied.size()) + " others";
+  return out + tied[0] + (tied.size() == 2 ? ", nor from " + tied[1] : "");
+}
+
+} // namespace
+
 std::string render_report(const actors::tuning_report& r) {
   std::string out = r.of->spec.name + "\n";
   std::vector<std::vector<std::string>> rows;
@@ -329,6 +351,14 @@ std::string render_report(const actors::tuning_report& r) {
     const auto& m = *r.best->result->measured();
     rows.push_back({"  best", human_value(m.value, r.of->metric().stored_unit()) + spread_text(m.spread)});
     rows.push_back({"  configuration", r.best->config.text()});
+    if (r.standard) {
+      const auto times = actors::speedup(r);
+      rows.push_back({"  default", human_value(r.standard->result->measured()->value, r.of->metric().stored_unit()) +
+                                       (times ? ", the best is " + times_text(*times) + " as good" : "")});
+    }
+    if (!r.side_by_side.empty()) rows.push_back({"  measured again", verdict_text(r)});
+    if (r.repeated > 0)
+      rows.push_back({"  repeated", std::to_string(r.repeated) + " trials, because the machine was disturbed"});
   } else {
     rows.push_back({"  best", "n/a"});
   }

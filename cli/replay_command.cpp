@@ -210,6 +210,7 @@ int run_replay(const replay_command_options& options, output& io) {
   }
   if (!options.svg.empty()) {
     std::vector<double> ratio;
+    ratio.reserve(random.size());
     for (const double v : random) ratio.push_back(over_optimum(*table, v, optimum));
     file << drawing(name, all, ratio);
     file.close();

@@ -55,6 +55,7 @@ public:
         news_ = true;
         break;
       case kind::decided:
+      case kind::finals:
         messages_.push_back(e.text);
         news_ = true;
         break;
@@ -227,10 +228,12 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   how.store = store;
   how.slots = planned->slots;
   how.builders = planned->builders;
+  how.cores_each = planned->cores;
   auto engine = actors::engine::start(how);
   if (!engine) return io.fail(engine.err());
   if (const auto* opened = (*engine)->store(); opened != nullptr)
     for (const auto& notice : opened->notices()) io.message(notice);
+  if (!(*engine)->remark().empty()) io.message((*engine)->remark());
   (*engine)->subscribe([&news](const actors::event_batch& batch) { news.take(batch); });
 
   for (const auto& t : planned->tasks) {
@@ -246,6 +249,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     watch(all, news, display, options.quiet);
   }
   std::vector<actors::report_ptr> reports;
+  reports.reserve(all.size());
   for (auto& r : all) reports.push_back(r.session.wait());
   const int signal = signals.caught();
 

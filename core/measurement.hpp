@@ -46,6 +46,20 @@ struct resource_use {
   friend bool operator==(const resource_use&, const resource_use&) = default;
 };
 
+/// The machine while a trial was measured.
+struct conditions {
+  std::uint32_t runs_beside = 0;   ///< other timed runs at once, at most
+  std::uint32_t builds_beside = 0; ///< builds at once with its runs, at most
+  /// By how much the machine was slower than when the reference configuration was first measured, a fraction; negative:
+  /// faster. None: there was no reference.
+  std::optional<double> drift;
+  /// The value is the samples' cleaned median divided by this (times it, where more is better): without the drift, so
+  /// far as it is understood. The samples are as they were taken.
+  double correction = 1;
+  bool disturbed = false; ///< something else was going on: not to be trusted
+  friend bool operator==(const conditions&, const conditions&) = default;
+};
+
 /// How one trial ended: measured, failed, or stopped early; with what a person may want to know about it.
 struct outcome {
   std::variant<measurement, failure, bound> data;
@@ -55,6 +69,7 @@ struct outcome {
   nanoseconds at{0};  ///< wall clock at the end, since the epoch
   std::vector<std::string>
       notes; ///< what was noticed: output capped, a descendant reaped late, a zero among the samples
+  conditions around{};
 
   bool ok() const noexcept { return data.index() == 0; }
   const measurement* measured() const noexcept { return std::get_if<measurement>(&data); }

@@ -5,6 +5,10 @@
 
 namespace attune {
 
+std::string to_string(const how_many& h) {
+  return h.automatic ? "auto" : h.count ? std::to_string(*h.count) : std::string();
+}
+
 std::string source_place::text() const { return line == 0 ? file : file + ":" + std::to_string(line); }
 
 const char* to_string(goal g) noexcept { return g == goal::minimize ? "minimize" : "maximize"; }

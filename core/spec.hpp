@@ -148,10 +148,31 @@ struct search_spec {
 /// but for the rounding of binary fractions counts as that number (0.07 of 100 is 7).
 std::uint64_t trials_of_fraction(double fraction, double count) noexcept;
 
+/// How many at once: stated, left to the noise that is seen, or not said.
+struct how_many {
+  std::optional<std::uint32_t> count;
+  bool automatic = false; ///< `auto` was written
+
+  how_many() = default;
+  how_many(std::uint32_t n) : count(n) {} // NOLINT(google-explicit-constructor): a number says how many
+  static how_many by_noise() {
+    how_many out;
+    out.automatic = true;
+    return out;
+  }
+  bool said() const noexcept { return count || automatic; }
+  friend bool operator==(const how_many&, const how_many&) = default;
+};
+std::string to_string(const how_many& h); ///< "3", "auto"; empty where it is not said
+
 struct measure_spec {
-  std::optional<std::uint32_t> slots;    ///< none: auto
-  std::optional<std::uint32_t> builders; ///< none: auto
-  double tolerance = 0.02;               ///< the noise that the user accepts, a fraction
+  how_many slots;                      ///< timed runs; not said: one
+  how_many builders;                   ///< not said: one for each core, and none beside a timed run
+  std::optional<double> tolerance;     ///< the noise that the user accepts, a fraction
+  std::optional<std::uint32_t> finals; ///< so many of the best are measured again before a winner is named; 0: none
+  std::uint32_t cores = 1;             ///< for each slot, where slots are kept apart
+
+  double accepted_noise() const noexcept { return tolerance.value_or(0.02); }
 };
 
 /// One task as it was written.
@@ -170,6 +191,16 @@ struct task_spec {
   std::string directory;             ///< absolute folder of the spec file: {specdir}
   std::string file;                  ///< the spec file as named by the user; empty: made by a program
   std::vector<std::string> warnings; ///< what was read leniently, one line each
+
+  // Where an interval is asked for (run.repeats.until), measuring is Attune's to arrange. A stated number of repeats is
+  // run exactly so often, unless `measure` says more.
+
+  /// How many of the best are measured again, side by side, before a winner is named.
+  std::uint32_t finals() const noexcept { return measure.finals.value_or(run.repeats.until > 0 ? 8 : 0); }
+  /// Whether a reference configuration is run now and then, to see the machine.
+  bool wants_reference() const noexcept {
+    return run.repeats.until > 0 || measure.slots.automatic || measure.builders.automatic || measure.tolerance;
+  }
 };
 
 } // namespace attune

@@ -60,6 +60,26 @@ key128 measurement_key(const task_identity& task, std::string_view canonical_con
 /// Numbers the trials of one session from 0 in the order in which they were proposed.
 using trial_number = std::uint64_t;
 
+/// What a trial is run for.
+enum class purpose : std::uint8_t {
+  search,    ///< a strategy asked for it
+  finalist,  ///< run once more, side by side with others, before a winner is named
+  repeat,    ///< measured anew, because the machine was disturbed
+  reference, ///< run once more now and then, to see the machine
+};
+
+/// Why a result takes the place of an earlier one of the same trial.
+struct amendment {
+  enum class cause : std::uint8_t { repeated, side_by_side } why = cause::repeated;
+  // Of what was measured side by side:
+  bool winner = false;
+  bool tied = false;        ///< cannot be told from the winner
+  bool reference = false;   ///< the default configuration: it ran along
+  bool separated = false;   ///< the winner is better than every other
+  std::uint32_t rounds = 0; ///< how often it was run
+  friend bool operator==(const amendment&, const amendment&) = default;
+};
+
 /// One configuration asked for.
 struct trial {
   trial_number number = 0;
@@ -72,9 +92,18 @@ struct trial {
   /// The worse end of the interval of the best so far, when it was proposed: a run that is surely worse may be stopped
   /// early (core/measurement.hpp, bound). None: nothing was measured yet, or all are to be measured to the end.
   std::optional<double> rival;
+  purpose why = purpose::search;
+
+  /// True where it is run one time, without warm-up, repeats and check: it was measured before.
+  bool once() const noexcept { return why == purpose::finalist || why == purpose::reference; }
 };
 using trial_ptr = std::shared_ptr<const trial>;
 using outcome_ptr = std::shared_ptr<const outcome>;
+
+/// A value as it was measured, without the drift of the machine.
+inline double corrected(double value, const conditions& around, goal direction) noexcept {
+  return direction == goal::minimize ? value / around.correction : value * around.correction;
+}
 
 /// Whether a result that is known answers this trial: one that was stopped early does only where the trial would be
 /// stopped as well, that is, where its rival is no worse than the one it was stopped against.

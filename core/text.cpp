@@ -143,7 +143,7 @@ result<nanoseconds> parse_duration(std::string_view text) {
   if (!std::isfinite(*number) || *number < 0) return bad("must be finite and not negative");
   const double ns = *number * scale;
   if (ns > 86400e9 * 10000) return bad("is longer than 10000 days");
-  return nanoseconds(static_cast<std::int64_t>(ns + 0.5));
+  return nanoseconds(std::llround(ns));
 }
 
 std::string human_duration(nanoseconds d) {
@@ -153,7 +153,7 @@ std::string human_duration(nanoseconds d) {
   if (magnitude < 1e6) return three_digits(ns / 1e3) + " us";
   if (magnitude < 1e9) return three_digits(ns / 1e6) + " ms";
   if (magnitude < 60e9) return three_digits(ns / 1e9) + " s";
-  const auto whole = static_cast<long long>(std::fabs(ns) / 1e9 + 0.5);
+  const auto whole = std::llround(std::fabs(ns) / 1e9);
   const char* sign = ns < 0 ? "-" : "";
   std::array<char, 64> buffer{};
   if (whole < 3600)

@@ -3,6 +3,7 @@
 #include "core/text.hpp"
 #include "measure/metric.hpp"
 #include "measure/protocol.hpp"
+#include "measure/topology.hpp"
 #include "measure/trial_process.hpp"
 
 #include <chrono>
@@ -117,7 +118,7 @@ private:
 /// The thread that calls, one job at a time.
 class callable_runner::caller {
 public:
-  caller() : thread_([this] { work(); }) {}
+  explicit caller(std::vector<int> cpus) : cpus_(std::move(cpus)), thread_([this] { work(); }) {}
   ~caller() {
     {
       std::lock_guard lock(mutex_);
@@ -136,6 +137,7 @@ public:
 
 private:
   void work() {
+    const confined at_slot(cpus_);
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return over_ || job_; });
@@ -152,11 +154,12 @@ private:
   std::condition_variable changed_;
   std::function<void()> job_;
   bool over_ = false;
+  std::vector<int> cpus_;
   std::thread thread_;
 };
 
-callable_runner::callable_runner(calling where, const time_source& clock)
-    : where_(where), clock_(clock), watch_(std::make_unique<watch>()) {}
+callable_runner::callable_runner(calling where, const time_source& clock, std::vector<int> cpus)
+    : where_(where), clock_(clock), cpus_(std::move(cpus)), watch_(std::make_unique<watch>()) {}
 
 callable_runner::~callable_runner() {
   // A call in progress is asked to stop before its thread is waited for.
@@ -170,7 +173,7 @@ void callable_runner::run(trial_ptr what, artifact_ptr, callback done) {
   // Open from here on, so that a cancel() right behind is not too early.
   watch_->open();
   if (where_ == calling::inside_run) return call(*what, done);
-  if (!caller_) caller_ = std::make_unique<caller>();
+  if (!caller_) caller_ = std::make_unique<caller>(cpus_);
   caller_->give([this, what = std::move(what), done = std::move(done)] { call(*what, done); });
 }
 
@@ -191,7 +194,7 @@ void callable_runner::call(const trial& what, const callback& done) {
   };
   if (!task.objective) return fail(failure_kind::internal, "the task has no callable");
 
-  protocol samples(spec.warmup, spec.repeats);
+  protocol samples(what);
   while (!samples.enough()) {
     std::variant<std::vector<double>, failure> got;
     if (watch_->cancelled()) return fail(failure_kind::cancelled, "the run was cancelled");
@@ -218,7 +221,7 @@ void callable_runner::call(const trial& what, const callback& done) {
     add_notes(out.notes, checked.notes);
     const auto* good = checked.samples();
     if (!good) return fail(failure_kind::bad_metric, std::get<std::string>(checked.data));
-    samples.add(*good);
+    samples.add(what.once() ? without_warm_up(*good, spec.warmup) : std::span<const double>(*good));
     if (samples.enough()) break;
     if (auto stopped = samples.hopeless(what.rival, metric.direction)) return finish(std::move(*stopped));
   }

@@ -21,7 +21,9 @@ public:
     inside_run, ///< before run() returns, on its caller's thread: for objectives of microseconds
     own_thread  ///< on a thread of the runner's own, which comes with the first run
   };
-  explicit callable_runner(calling where = calling::inside_run, const time_source& clock = system_time());
+  /// `cpus`: the processors that its own thread keeps to; empty: any.
+  explicit callable_runner(calling where = calling::inside_run, const time_source& clock = system_time(),
+                           std::vector<int> cpus = {});
   ~callable_runner() override;
   void run(trial_ptr what, artifact_ptr built, callback done) override;
   void cancel() override;
@@ -33,6 +35,7 @@ private:
 
   calling where_;
   const time_source& clock_;
+  std::vector<int> cpus_;
   std::unique_ptr<watch> watch_;
   std::unique_ptr<caller> caller_;
 };

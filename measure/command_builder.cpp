@@ -49,10 +49,10 @@ struct command_builder::job : std::enable_shared_from_this<job> {
       return fail(failure_kind::cancelled, "the build was cancelled");
     }
     process = processes->start(std::move(*request),
-                               [self = shared_from_this()](process_result ended) { self->ended(std::move(ended)); });
+                               [self = shared_from_this()](const process_result& ended) { self->ended(ended); });
   }
 
-  void ended(process_result result) {
+  void ended(const process_result& result) {
     const build_spec& spec = *what->of->spec.build;
     if (auto failed = failure_of(result, failure_kind::build_error, failure_kind::build_timeout, "build", spec.timeout))
       return finish(std::move(*failed), result);

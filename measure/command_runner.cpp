@@ -90,9 +90,10 @@ struct command_runner::job : std::enable_shared_from_this<job> {
           return fail(failure_kind::internal, laid.err().text());
     }
     names.emplace(spec(), what->config, built->path, built->directory);
-    samples.emplace(spec().run.warmup, spec().run.repeats);
+    samples.emplace(*what);
+    checked = what->once();
     const auto& metrics = spec().run.metrics;
-    further.assign(metrics.size(), series(spec().run.warmup));
+    further.assign(metrics.size(), series(what->once() ? 0 : spec().run.warmup));
     dropped.resize(metrics.size());
     files.resize(metrics.size());
     for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -108,7 +109,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     return spec().run.cwd == working_directory::workdir ? built->directory : spec().directory;
   }
 
-  void start(const command& which, nanoseconds timeout, void (job::*then)(process_result)) {
+  void start(const command& which, nanoseconds timeout, void (job::*then)(const process_result&)) {
     auto request = request_for(which, *names, spec(), spec().run.cwd, built->directory, timeout, options.limits);
     if (!request) return fail(failure_kind::invalid_config, request.err().text());
     std::unique_lock lock(mutex);
@@ -116,8 +117,8 @@ struct command_runner::job : std::enable_shared_from_this<job> {
       lock.unlock();
       return fail(failure_kind::cancelled, "the run was cancelled");
     }
-    process = processes->start(std::move(*request), [self = shared_from_this(), then](process_result ended) {
-      ((*self).*then)(std::move(ended));
+    process = processes->start(std::move(*request), [self = shared_from_this(), then](const process_result& ended) {
+      ((*self).*then)(ended);
     });
   }
 
@@ -142,7 +143,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     add_notes(out.notes, ended.notes);
   }
 
-  void ran(process_result ended) {
+  void ran(const process_result& ended) {
     used(ended);
     const nanoseconds given = limit();
     if (ended.how == process_result::ending::timed_out && given != spec().run.timeout)
@@ -175,10 +176,11 @@ struct command_runner::job : std::enable_shared_from_this<job> {
       if (readable) taken = (*readers)[i].extract(run);
       add_notes(out.notes, taken.notes);
       if (const auto* good = taken.samples()) {
+        const auto kept = what->once() ? without_warm_up(*good, spec().run.warmup) : std::span<const double>(*good);
         if (i == spec().run.objective) {
-          samples->add(*good);
+          samples->add(kept);
         } else {
-          further[i].add(*good);
+          further[i].add(kept);
         }
       } else if (i == spec().run.objective) {
         finish(
@@ -192,7 +194,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     return true;
   }
 
-  void was_checked(process_result ended) {
+  void was_checked(const process_result& ended) {
     used(ended);
     auto failed =
         failure_of(ended, failure_kind::wrong_output, failure_kind::wrong_output, "check", spec().run.check.timeout);

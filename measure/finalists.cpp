@@ -111,6 +111,15 @@ void finalists::fail() {
   step();
 }
 
+void finalists::end() {
+  if (state_ != verdict::open) return;
+  for (auto& f : field_)
+    if (f.values.size() > round_) f.values.resize(round_);
+  options_.rounds = round_;
+  state_ = verdict::tied;
+  if (round_ > 0) judge();
+}
+
 void finalists::step() {
   if (position_ < order_.size()) return;
   ++round_;
@@ -140,7 +149,7 @@ void finalists::judge() {
   double lowest = 0;
   for (const auto& f : field_) {
     if (f.out || !f.candidate) continue;
-    const double cost = sign * median(f.values);
+    const double cost = sign * summarize(f.values).value;
     if (leader == nullptr || cost < lowest) {
       leader = &f;
       lowest = cost;

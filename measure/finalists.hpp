@@ -30,10 +30,10 @@ struct finalists_options {
 ///
 /// The rounds: every finalist runs once in each, in an order that is rotated from round to round and turned round in
 /// every second one, so that over an even number of whole turns each has had each position equally often, and a drift
-/// of the machine falls on all alike. From the third round on each is compared to the leader (the best median of the
-/// rounds) by the ratios of the two within each round (by differences where a value is not positive): it is out when
-/// the 95 % interval of their median says that it is worse. The end: nobody is left beside the leader (separated); or
-/// nobody left can be better than the leader by more than the margin, or the rounds are over (tied).
+/// of the machine falls on all alike. From the third round on each is compared to the leader (the best cleaned median
+/// of the rounds) by the ratios of the two within each round (by differences where a value is not positive): it is out
+/// when the 95 % interval of their median says that it is worse. The end: nobody is left beside the leader (separated);
+/// or nobody left can be better than the leader by more than the margin, or the rounds are over (tied).
 ///
 /// Only what was measured side by side names the winner. The reference (the default configuration) runs along in every
 /// round whatever its value, so that speedup() compares like with like. Threads: one owner. Memory: one value a run.
@@ -50,6 +50,9 @@ public:
   void add(double value);
   /// The run of next() failed: it is out, the reference too. @pre next()
   void fail();
+
+  /// There is no more time: it ends as it stands after the last whole round, tied where nobody is separated.
+  void end();
 
   enum class verdict : std::uint8_t {
     open,      ///< next() says who is to be run

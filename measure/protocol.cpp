@@ -27,6 +27,10 @@ std::span<const double> series::steady() const {
   return long_runs_ ? std::span(steady_) : std::span(samples_).subspan(cold_start(samples_));
 }
 
+std::span<const double> without_warm_up(std::span<const double> run, std::uint32_t warmup) noexcept {
+  return run.size() > warmup ? run.subspan(warmup) : run;
+}
+
 std::optional<nanoseconds> limit_beside(const metric_spec& metric, std::optional<double> rival) {
   constexpr double times = 5, least = 1, most = 1e9; // seconds
   if (!rival || metric.source != metric_spec::from::wall || metric.direction != goal::minimize) return std::nullopt;

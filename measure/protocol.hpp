@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/measurement.hpp"
-#include "core/spec.hpp"
+#include "core/task.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -48,12 +48,19 @@ private:
 /// metric is another: how long a process lives says nothing of what it will report.
 std::optional<nanoseconds> limit_beside(const metric_spec& metric, std::optional<double> rival);
 
+/// What is left of one run's samples without those of its warm-up, where a trial is run once (trial::once): a run that
+/// gives more samples than the warm-up counts loses its first ones, one that gives fewer keeps all.
+std::span<const double> without_warm_up(std::span<const double> run, std::uint32_t warmup) noexcept;
+
 /// Decides when a configuration has been run often enough. Pure: samples in, the decision out.
 /// Enough is: `max` samples; or `min` of them, a cold start not counted, where the 95 % interval of the cleaned median
 /// is within ±`until` of it. A run's further samples are never thrown away, so that one run may give more than `max`.
 class protocol {
 public:
   protocol(std::uint32_t warmup, const repeat_spec& repeats) : series_(warmup), repeats_(repeats) {}
+  /// Of a trial: one that is run once has enough after the first run, whatever the spec says.
+  explicit protocol(const trial& what)
+      : protocol(what.once() ? 0 : what.of->spec.run.warmup, what.once() ? repeat_spec{} : what.of->spec.run.repeats) {}
   /// The samples of one run, warm-up among them. @pre not empty, all finite.
   void add(std::span<const double> run) { series_.add(run); }
   bool enough() const;

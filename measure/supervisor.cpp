@@ -207,7 +207,7 @@ public:
 private:
   struct child {
     enum class phase { running, terminating, killing, done };
-    child(asio::io_context& io) : pidfd(io), out_pipe(io), err_pipe(io), timer(io), out(0), err(0) {}
+    explicit child(asio::io_context& io) : pidfd(io), out_pipe(io), err_pipe(io), timer(io), out(0), err(0) {}
 
     process_id id = 0;
     process_request request;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace attune::schedulers {
 
@@ -14,19 +15,29 @@ struct machine_load {
 
 /// Whether a build or a timed run may start beside what happens on the machine already.
 ///
-/// The rule without a noise controller: timed runs keep the machine to themselves (up to the number of slots that the
-/// user asked for), builds keep each other company, and neither stands beside the other. A wave of builds ends when
-/// enough is ready to be run: so neither waits for ever, and with one builder build and run simply alternate.
-struct quiet_admission {
+/// The rule without a noise controller (`beside` is 0): timed runs keep the machine to themselves (up to the number of
+/// slots that the user asked for), builds keep each other company, and neither stands beside the other. A wave of
+/// builds ends when enough is ready to be run: so neither waits for ever, and with one builder build and run simply
+/// alternate. Where builds beside timed runs have been seen to do no harm, so many go on beside them.
+struct admission {
   std::uint32_t slots = 1;    ///< timed runs at once
-  std::uint32_t builders = 1; ///< builds at once
+  std::uint32_t builders = 1; ///< builds at once where nothing is timed
+  std::uint32_t beside = 0;   ///< builds at once beside timed runs
 
   bool may_build(const machine_load& m) const noexcept {
-    return !m.section_taken && m.running == 0 && m.building < builders && m.ready < builders;
+    const bool timing = m.running > 0 || (beside > 0 && m.ready > 0);
+    return !m.section_taken && m.building < (timing ? beside : builders) && m.ready < builders;
   }
   bool may_run(const machine_load& m) const noexcept {
-    return !m.section_taken && m.building == 0 && m.running < slots;
+    return !m.section_taken && m.building <= beside && m.running < slots;
   }
+  friend bool operator==(const admission&, const admission&) = default;
 };
+
+/// The steps by which the noise controller may raise what goes on at once, the quiet one first: one build beside the
+/// timed runs, then one timed run after the other, then further builds. What is stated is not moved.
+/// @pre slots, builders: at least 1; the most that there may be
+std::vector<admission> admission_ladder(std::uint32_t slots, bool slots_move, std::uint32_t builders,
+                                        bool builders_move);
 
 } // namespace attune::schedulers

@@ -14,7 +14,7 @@ nanoseconds after(nanoseconds now, nanoseconds d) {
 }
 
 /// A limit of nothing at once would leave every trial waiting without end.
-quiet_admission at_least_one(quiet_admission a) {
+schedulers::admission at_least_one(schedulers::admission a) {
   a.slots = std::max<std::uint32_t>(a.slots, 1);
   a.builders = std::max<std::uint32_t>(a.builders, 1);
   return a;
@@ -64,9 +64,14 @@ void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>&
   dispatch(now, out);
 }
 
-void dispatcher::set_admission(quiet_admission a, nanoseconds now, std::vector<action>& out) {
+void dispatcher::set_admission(schedulers::admission a, nanoseconds now, std::vector<action>& out) {
   options_.admission = at_least_one(a);
   dispatch(now, out);
+}
+
+void dispatcher::hold_all_but(std::optional<std::uint64_t> client, nanoseconds now, std::vector<action>& out) {
+  only_ = client;
+  if (!client) dispatch(now, out);
 }
 
 bool dispatcher::submit(const job& j, nanoseconds now, std::vector<action>& out) {
@@ -178,11 +183,12 @@ void dispatcher::start(job_state& s, std::pair<place_id, place>& where, nanoseco
 }
 
 bool dispatcher::dispatch_run(nanoseconds now, std::vector<action>& out) {
-  if (to_run_.empty() || load_.building > 0) return false;
+  if (to_run_.empty() || load_.building > options_.admission.beside) return false;
   if (!section_ && (builds_turn() || !options_.admission.may_run(load_))) return false;
   std::pair<place_id, place>* where = nullptr;
   const auto id = to_run_.pop_if([&](job_id candidate) {
     if (section_ && *section_ != candidate) return false;
+    if (only_ && jobs_.at(candidate).what.client != *only_) return false;
     where = free_place(true, jobs_.at(candidate));
     return where != nullptr;
   });
@@ -204,7 +210,8 @@ bool dispatcher::dispatch_build(nanoseconds now, std::vector<action>& out) {
   const auto id = to_build_.pop_if([&](job_id candidate) {
     const job_state& s = jobs_.at(candidate);
     // A section begins only on a machine where nothing is going on. (What is built and waits lies in its own folder.)
-    if (s.what.exclusive && load_.building > 0) return false;
+    if (s.what.exclusive && (load_.building > 0 || load_.running > 0)) return false;
+    if (only_ && s.what.client != *only_) return false;
     where = free_place(false, s);
     return where != nullptr;
   });

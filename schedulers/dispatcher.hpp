@@ -34,7 +34,7 @@ struct job {
 
 struct dispatcher_options {
   retry_policy retry;
-  quiet_admission admission;
+  schedulers::admission admission;
   nanoseconds grace = std::chrono::seconds(10); ///< from "stop" to the end of the wait for an answer
   /// How long a trial waits in a queue while a kind of place that it needs, for its build or for its run, is not in
   /// service at all. It may be built in the meantime. Its time before places that are merely busy does not count.
@@ -110,7 +110,10 @@ public:
   /// record). An unknown id is ignored. @pre the id is not used again, or a trial that failed there never goes to it
   void remove_place(place_id id, nanoseconds now, std::vector<action>& out);
   /// Other limits for builds and runs at once, from here on; what is in progress goes on. 0 counts as 1.
-  void set_admission(quiet_admission a, nanoseconds now, std::vector<action>& out);
+  void set_admission(schedulers::admission a, nanoseconds now, std::vector<action>& out);
+  const schedulers::admission& limits() const noexcept { return options_.admission; }
+  /// While it is set, only this client's trials are started; none: everyone's.
+  void hold_all_but(std::optional<std::uint64_t> client, nanoseconds now, std::vector<action>& out);
 
   /// A trial comes. False (and nothing done) beyond the bound, and for an id that is in hand.
   bool submit(const job& j, nanoseconds now, std::vector<action>& out);
@@ -192,7 +195,8 @@ private:
   std::vector<std::pair<place_id, place>> places_; ///< few, in order of arrival
   fair_queue<job_id> to_build_, to_run_;
   machine_load load_;
-  std::optional<job_id> section_; ///< the exclusive trial that holds the machine
+  std::optional<std::uint64_t> only_; ///< whose trials alone are started
+  std::optional<job_id> section_;     ///< the exclusive trial that holds the machine
   std::uint32_t runs_since_build_ = 0, builds_since_run_ = 0;
   std::size_t slots_ = 0;
 };

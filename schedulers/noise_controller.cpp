@@ -10,7 +10,7 @@ namespace attune::schedulers {
 
 namespace {
 
-constexpr std::size_t for_base = 32, longest = 24, while_disturbed = 8;
+constexpr std::size_t longest = 24, while_disturbed = 8;
 constexpr std::size_t at_once = 3, for_level = 6, for_spread = 8;
 constexpr std::uint32_t for_new_base = 96;
 constexpr double normal_mad = 1.4826;   // one over the MAD of a standard normal
@@ -79,6 +79,7 @@ std::string noise_decision::text() const {
 
 noise_controller::noise_controller(noise_options options) : options_(options), wait_(options.first_wait) {
   options_.most = std::max<std::uint32_t>(options_.most, 1);
+  options_.for_base = std::max<std::uint32_t>(options_.for_base, 3);
 }
 
 bool noise_controller::excess(std::size_t last, double errors) const {
@@ -88,10 +89,13 @@ bool noise_controller::excess(std::size_t last, double errors) const {
   return off > options_.tolerance + errors * error;
 }
 
-noise_controller::judgement noise_controller::judge() const {
+noise_controller::judgement noise_controller::judge() {
   const std::size_t n = window_.size(), most = disturbed_ ? while_disturbed : longest;
   if (n < at_once) return judgement::open;
-  if (excess(at_once, 3)) return judgement::over;
+  if (excess(at_once, 3)) {
+    bias_ = median({window_.end() - static_cast<std::ptrdiff_t>(at_once), window_.end()}) / *base_ - 1;
+    return judgement::over;
+  }
   if (n < for_level) return judgement::open;
   if (n >= for_spread && spread_ > std::max(options_.tolerance, 1.5 * base_spread_)) return judgement::over;
   // What held once is looked at again and again: it needs more to be over.
@@ -105,6 +109,7 @@ noise_controller::judgement noise_controller::judge() const {
 noise_decision noise_controller::move(noise_decision::kind what, std::uint32_t to, nanoseconds now) {
   noise_decision out{what, level_, to, bias_, spread_, now};
   level_ = to;
+  over_in_a_row_ = 0;
   window_.clear();
   return out;
 }
@@ -112,16 +117,17 @@ noise_decision noise_controller::move(noise_decision::kind what, std::uint32_t t
 std::optional<noise_decision> noise_controller::observe(double value, std::uint32_t active, nanoseconds now) {
   if (!std::isfinite(value) || value <= 0 || active != level_) return std::nullopt;
   window_.push_back(value);
-  const std::size_t most = !base_ ? for_base : disturbed_ ? while_disturbed : longest;
+  const std::size_t most = !base_ ? options_.for_base : disturbed_ ? while_disturbed : longest;
   if (window_.size() > most) window_.erase(window_.begin());
   spread_ = spread(window_);
   if (!base_) {
-    if (window_.size() < for_base) return std::nullopt;
+    if (window_.size() < options_.for_base) return std::nullopt;
     base_ = median(window_);
     base_spread_ = spread_;
     return move(noise_decision::kind::based, 1, now);
   }
   bias_ = median(window_) / *base_ - 1;
+  over_in_a_row_ = value / *base_ - 1 > options_.tolerance + 2 * base_spread_ ? over_in_a_row_ + 1 : 0;
   if (disturbed_) ++alone_;
   switch (judge()) {
   case judgement::open:
@@ -187,6 +193,17 @@ std::optional<noise_decision> noise_controller::over(nanoseconds now) {
   if (alone_ < for_new_base || window_.size() < while_disturbed) return std::nullopt;
   held_ = 1;
   return rebase(1, now);
+}
+
+void noise_controller::follow(double base) {
+  const double by = base / *base_;
+  base_ = base;
+  bias_ = (1 + bias_) / by - 1;
+}
+
+bool noise_controller::climbing(nanoseconds now) const noexcept {
+  if (!base_ || disturbed_ || level_ >= options_.most) return false;
+  return failed_ == 0 || level_ + 1 < failed_ || now >= retry_at_;
 }
 
 noise_decision noise_controller::rebase(std::uint32_t to, nanoseconds now) {

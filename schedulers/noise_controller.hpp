@@ -10,8 +10,9 @@
 namespace attune::schedulers {
 
 struct noise_options {
-  std::uint32_t most = 1;  ///< runs at once, at most
-  double tolerance = 0.02; ///< the noise that the user accepts, a fraction (measure.tolerance)
+  std::uint32_t most = 1;      ///< runs at once, at most
+  double tolerance = 0.02;     ///< the noise that the user accepts, a fraction (measure.tolerance)
+  std::uint32_t for_base = 32; ///< samples of the quiet machine that make its base
   nanoseconds first_wait = std::chrono::seconds(30);     ///< after a cut, until what failed is tried again
   nanoseconds longest_wait = std::chrono::seconds(1800); ///< each failure doubles the wait up to this
 };
@@ -41,7 +42,7 @@ const char* to_string(noise_decision::kind k) noexcept;
 /// reference configuration whose run is timed now and then among them. The same class decides on builds beside timed
 /// runs: there `active` is the builds in progress, plus one. Decides; does nothing.
 ///
-/// The base is the median of the first 32 samples, taken with one run alone. From then on a level (so many runs at
+/// The base is the median of the first samples (32), taken with one run alone. From then on a level (so many runs at
 /// once) is judged by the last samples taken at it, 24 at most. It is over the tolerance when their median differs from
 /// the base by more than the tolerance and 1.5 standard errors, from six samples on; or that of the last three by 3
 /// standard errors, so that a clear excess is seen at once; or when the spread is over both the tolerance and 1.5 times
@@ -67,15 +68,28 @@ public:
   /// that was taken at another level than allowed() is left out. Values that are not finite and positive are left out.
   std::optional<noise_decision> observe(double value, std::uint32_t active, nanoseconds now);
 
+  /// The machine has become slower or faster little by little (drift_model says so): this is its base from now on.
+  /// @pre base()
+  void follow(double base);
+
+  /// The last sample was over the tolerance, one of a few at most that could not be judged yet: the next is wanted at
+  /// once.
+  bool doubtful() const noexcept { return over_in_a_row_ > 0 && over_in_a_row_ <= 4 && !disturbed_; }
+
+  /// More at once is to be tried as soon as this level is seen to hold.
+  bool climbing(nanoseconds now) const noexcept;
+
   /// How many may run at once. 1 until the base is known.
   std::uint32_t allowed() const noexcept { return level_; }
   /// The machine's own disturbance: what is measured now is to be marked, and measured again.
   bool disturbed() const noexcept { return disturbed_; }
   std::optional<double> base() const noexcept { return base_; }
+  /// The spread of the samples that made it: 1.4826 · median absolute deviation over the median.
+  double base_spread() const noexcept { return base_spread_; }
 
 private:
   enum class judgement : std::uint8_t { open, holds, over };
-  judgement judge() const;
+  judgement judge();
   noise_decision move(noise_decision::kind what, std::uint32_t to, nanoseconds now);
   std::optional<noise_decision> holds(nanoseconds now);
   std::optional<noise_decision> over(nanoseconds now);
@@ -95,6 +109,7 @@ private:
   std::uint32_t alone_ = 0; ///< samples since the disturbance
   std::vector<double> window_;
   double bias_ = 0, spread_ = 0;
+  std::uint32_t over_in_a_row_ = 0;
 };
 
 } // namespace attune::schedulers

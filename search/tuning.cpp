@@ -33,13 +33,16 @@ std::uint64_t tuning_counts::failures() const noexcept {
 }
 
 tuning::tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tuning_limits limits, std::uint64_t session)
-    : task_(std::move(of)), space_(std::move(over)), strategy_(std::move(how)), limits_(limits), session_(session) {}
+    : task_(std::move(of)), space_(std::move(over)), strategy_(std::move(how)), limits_(limits), session_(session) {
+  for (const auto& p : task_->spec.parameters)
+    if (p.standard && !default_) default_ = space_->to_configuration(space_->standard());
+}
 
 void tuning::begin(nanoseconds now) {
   for (std::size_t i = 0; i < flights_.size(); ++i)
     if (flights_[i].open) again_.push_back(first_flight_ + i);
   strategy_->take_notes();
-  if (limits_.time) ends_at_ = now + std::max(*limits_.time - limits_.spent, nanoseconds(0));
+  if (limits_.time) ends_at_ = now + std::max(*limits_.time - limits_.kept_for_finals - limits_.spent, nanoseconds(0));
   if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
   tick(now);
 }
@@ -79,8 +82,8 @@ trial_ptr tuning::issue(trial_number number, nanoseconds now) {
   out->canonical = out->config.canonical();
   out->key = measurement_key(task_->identity, out->canonical);
   out->proposed = now;
-  if (best_) {
-    const auto& m = *best_->result->measured();
+  if (!contenders_.empty()) {
+    const auto& m = *contenders_.front().result->measured();
     const double half = std::abs(m.value) * m.spread;
     const double end = task_->metric().direction == goal::minimize ? m.value + half : m.value - half;
     if (std::isfinite(end)) out->rival = end;
@@ -127,6 +130,7 @@ observation tuning::observe(const outcome& o) const {
 
 void tuning::take(const configuration& config, const key128& key, trial_number number, const outcome_ptr& result,
                   bool memory) {
+  side_by_side_.clear();
   ++counts_.proposed;
   if (memory) ++counts_.cached;
   if (const auto* f = result->failed()) {
@@ -141,10 +145,58 @@ void tuning::take(const configuration& config, const key128& key, trial_number n
     if (!memory) ++counts_.bounded;
     return;
   }
-  const double value = result->measured()->value;
+  if (default_ && !standard_ && config == *default_) standard_ = {config, result, key, number};
+  contend({config, result, key, number});
+}
+
+/// Into its place among the best, where it is one of them.
+void tuning::contend(best_so_far one) {
+  const double value = one.result->measured()->value;
   // What cannot be ordered can never be the best, whoever let it in.
   if (!std::isfinite(value)) return;
-  if (!best_ || task_->better(value, best_->result->measured()->value)) best_ = {config, result, key, number};
+  const auto worse = [&](const best_so_far& other) { return task_->better(value, other.result->measured()->value); };
+  if (contenders_.size() >= contender_bound) {
+    if (!worse(contenders_.back())) return;
+    contenders_.pop_back();
+  }
+  contenders_.insert(std::find_if(contenders_.begin(), contenders_.end(), worse), std::move(one));
+}
+
+told_step tuning::amend(trial_number number, const configuration& config, const key128& key, const outcome_ptr& result,
+                        const amendment& why) {
+  std::erase_if(contenders_, [&key](const best_so_far& c) { return c.key == key; });
+  if (standard_ && standard_->key == key) {
+    standard_.reset();
+    if (result->ok()) standard_ = {config, result, key, number};
+  }
+  if (result->ok()) contend({config, result, key, number});
+  if (why.why == amendment::cause::side_by_side) {
+    std::erase_if(side_by_side_, [&key](const settled& s) { return s.which.key == key; });
+    side_by_side_.push_back({{config, result, key, number}, why});
+  }
+  if (const auto p = space_->to_point(config); p && space_->contains(*p)) strategy_->tell(*p, observe(*result));
+  return {number, asked_};
+}
+
+void tuning::replay_amendment(const told_step& step, const configuration& config, const key128& key,
+                              const outcome_ptr& result, const amendment& why) {
+  trial_number number = 0;
+  while (asked_ < step.asked_before)
+    if (!ask(number)) break;
+  amend(step.number, config, key, result, why);
+}
+
+trial_ptr tuning::again(const best_so_far& which, purpose why, nanoseconds now) const {
+  auto out = std::make_shared<trial>();
+  out->number = which.number;
+  out->session = session_;
+  out->of = task_;
+  out->config = which.config;
+  out->canonical = out->config.canonical();
+  out->key = which.key;
+  out->proposed = now;
+  out->why = why;
+  return out;
 }
 
 void tuning::replay(const told_step& step, const configuration& config, const key128& key, const outcome_ptr& result) {
@@ -201,7 +253,7 @@ std::optional<nanoseconds> tuning::deadline() const { return stopping() ? std::n
 stop_reason tuning::reason() const noexcept {
   const bool ordinary = why_ == stop_reason::trials || why_ == stop_reason::exhausted || why_ == stop_reason::time ||
                         why_ == stop_reason::converged;
-  return ordinary && !best_ ? stop_reason::no_valid : why_;
+  return ordinary && contenders_.empty() ? stop_reason::no_valid : why_;
 }
 
 } // namespace attune::search

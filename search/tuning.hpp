@@ -25,7 +25,8 @@ struct tuning_limits {
   /// So many infrastructure faults in a row, with nothing measured between them, end the search as `error`: the
   /// machine, not the candidates, is what fails.
   std::uint32_t faults_in_a_row = 16;
-  nanoseconds spent{0}; ///< of `time`, by earlier processes
+  nanoseconds spent{0};           ///< of `time`, by earlier processes
+  nanoseconds kept_for_finals{0}; ///< of `time`: nothing is proposed in it
 };
 
 /// The best of a session: only a finite, measured value ever stands here.
@@ -34,6 +35,15 @@ struct best_so_far {
   outcome_ptr result; ///< measured() is not null
   key128 key;
   trial_number number = 0;
+};
+
+/// How many of the best are kept: those that may be measured again.
+inline constexpr std::size_t contender_bound = 64;
+
+/// One that was measured side by side with the others, at the end of a search.
+struct settled {
+  best_so_far which;
+  amendment how;
 };
 
 struct tuning_counts {
@@ -100,6 +110,22 @@ public:
   /// What the strategy has decided since the last time, for a person; what it decided in replay() is not told again.
   std::vector<std::string> take_notes() { return strategy_->take_notes(); }
 
+  /// A trial that was told has a new result, which takes the place of the old one in what is best; the strategy is told
+  /// it as experience. Nothing is counted. Returns the step for the journal.
+  told_step amend(trial_number number, const configuration& config, const key128& key, const outcome_ptr& result,
+                  const amendment& why);
+  /// The same, played back. @pre begin() was not called
+  void replay_amendment(const told_step& step, const configuration& config, const key128& key,
+                        const outcome_ptr& result, const amendment& why);
+  /// A trial that runs once more: `again` is proposed at `now` for that purpose.
+  trial_ptr again(const best_so_far& which, purpose why, nanoseconds now) const;
+  /// The best that were measured, best first, of equal values the earlier told first; bounded (contender_bound).
+  const std::vector<best_so_far>& contenders() const noexcept { return contenders_; }
+  /// The default configuration's result, where the spec names a default and it was measured.
+  const std::optional<best_so_far>& standard() const noexcept { return standard_; }
+  /// What was measured side by side since the last trial was told: the winner is named by it.
+  const std::vector<settled>& side_by_side() const noexcept { return side_by_side_; }
+
   /// Ends the search: nothing is proposed any more. The first reason stands.
   void stop(stop_reason why);
   /// Looks at the time limit.
@@ -114,7 +140,10 @@ public:
   /// The reason to be reported: `no_valid` where an ordinary end leaves no best.
   stop_reason reason() const noexcept;
 
-  const std::optional<best_so_far>& best() const noexcept { return best_; }
+  /// None where nothing was measured.
+  std::optional<best_so_far> best() const {
+    return contenders_.empty() ? std::nullopt : std::optional(contenders_.front());
+  }
   const tuning_counts& counts() const noexcept { return counts_; }
   const tuning_times& times() const noexcept { return times_; }
   /// Time spent in asking and telling, as its owner measured it.
@@ -139,6 +168,7 @@ private:
   void take(const configuration& config, const key128& key, trial_number number, const outcome_ptr& result,
             bool memory);
   observation observe(const outcome& o) const;
+  void contend(best_so_far one);
 
   task_ptr task_;
   space_ptr space_;
@@ -151,7 +181,10 @@ private:
   trial_number first_flight_ = 0;
   std::size_t flying_ = 0;         ///< open ones
   std::deque<trial_number> again_; ///< asked in the past, not told: to be issued first
-  std::optional<best_so_far> best_;
+  std::vector<best_so_far> contenders_;
+  std::optional<configuration> default_; ///< where the spec names one
+  std::optional<best_so_far> standard_;
+  std::vector<settled> side_by_side_;
   std::optional<failure> first_failure_;
   tuning_counts counts_;
   tuning_times times_;

@@ -207,6 +207,16 @@ void to(const outcome& from, v1::Outcome& out) {
   int i = 0;
   for (const auto& note : from.notes) element(*out.mutable_notes(), i++) = note;
   cut(*out.mutable_notes(), i);
+  if (from.around == conditions{}) {
+    out.clear_around();
+    return;
+  }
+  auto& around = *out.mutable_around();
+  around.set_runs_beside(from.around.runs_beside);
+  around.set_builds_beside(from.around.builds_beside);
+  from.around.drift ? around.set_drift(*from.around.drift) : around.clear_drift();
+  from.around.correction != 1 ? around.set_correction(from.around.correction) : around.clear_correction();
+  around.set_disturbed(from.around.disturbed);
 }
 
 status from(const v1::Outcome& in, outcome& out) {
@@ -251,7 +261,30 @@ status from(const v1::Outcome& in, outcome& out) {
   out.runner = in.runner();
   out.at = nanoseconds(in.at_ns());
   out.notes.assign(in.notes().begin(), in.notes().end());
+  const auto& around = in.around();
+  out.around = {around.runs_beside(), around.builds_beside(),
+                around.has_drift() ? std::optional(double{around.drift()}) : std::nullopt,
+                around.has_correction() ? around.correction() : 1, around.disturbed()};
   return {};
+}
+
+void to(const amendment& from, v1::Amendment& out) {
+  out.set_side_by_side(from.why == amendment::cause::side_by_side);
+  out.set_winner(from.winner);
+  out.set_tied(from.tied);
+  out.set_reference(from.reference);
+  out.set_separated(from.separated);
+  out.set_rounds(from.rounds);
+}
+
+amendment from(const v1::Amendment& in) {
+  using cause = amendment::cause;
+  return {in.side_by_side() ? cause::side_by_side : cause::repeated,
+          in.winner(),
+          in.tied(),
+          in.reference(),
+          in.separated(),
+          in.rounds()};
 }
 
 void to(const task_entry& from, std::uint32_t number, v1::Task& out) {

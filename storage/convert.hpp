@@ -28,6 +28,8 @@ status from(const google::protobuf::RepeatedPtrField<v1::Value>& in, const param
 
 void to(const outcome& from, v1::Outcome& out);
 status from(const v1::Outcome& in, outcome& out);
+void to(const amendment& from, v1::Amendment& out);
+amendment from(const v1::Amendment& in);
 
 void to(const task_entry& from, std::uint32_t number, v1::Task& out);
 /// Computes the digests from the forms.

@@ -102,10 +102,10 @@ check_spec read_check(const spec_node& node) {
   return c;
 }
 
-/// `auto` is none.
-std::optional<std::uint32_t> read_auto_or_count(const spec_section& section, std::string_view key) {
+how_many read_auto_or_count(const spec_section& section, std::string_view key) {
   const auto* node = section.find(key);
-  if (node == nullptr || (node->what == spec_node::kind::scalar && node->text == "auto")) return std::nullopt;
+  if (node == nullptr) return {};
+  if (node->what == spec_node::kind::scalar && node->text == "auto") return how_many::by_noise();
   if (node->what == spec_node::kind::scalar && describe(*node).starts_with("the string"))
     refuse(*node, section.name(key) + " must be auto or a whole number, not " + describe(*node));
   return static_cast<std::uint32_t>(read_integer(*node, section.name(key), 1, 4096));
@@ -189,11 +189,19 @@ search_spec read_search(const spec_node& node) {
 }
 
 measure_spec read_measure(const spec_node& node) {
-  const spec_section section(node, "measure", {"slots", "builders", "tolerance"});
+  const spec_section section(node, "measure", {"slots", "builders", "tolerance", "finalists", "cores"});
   measure_spec m;
   m.slots = read_auto_or_count(section, "slots");
   m.builders = read_auto_or_count(section, "builders");
   if (const auto* tolerance = section.find("tolerance")) m.tolerance = read_percentage(*tolerance, "measure.tolerance");
+  if (const auto* finals = section.find("finalists"))
+    m.finals = static_cast<std::uint32_t>(read_integer(*finals, "measure.finalists", 0, 64));
+  if (const auto* cores = section.find("cores")) {
+    m.cores = static_cast<std::uint32_t>(read_integer(*cores, "measure.cores", 1, 4096));
+    if (m.slots == how_many() || m.slots == how_many(1))
+      refuse(*cores,
+             "measure.cores is for slots that are kept apart: one slot has the whole machine; give measure.slots");
+  }
   return m;
 }
 

@@ -359,6 +359,7 @@ status store::impl::stage(const step_item& item) {
   step.set_number(what.number);
   step.set_asked_before(item.asked_before);
   step.set_from_cache(item.from_cache);
+  if (item.amends) convert::to(*item.amends, *step.mutable_amends());
   if (item.record != 0) {
     step.mutable_record()->set_task(info_of(what.of).number);
     step.mutable_record()->set_record(item.record);

@@ -60,6 +60,7 @@ struct session_step {
   configuration config;
   bool from_cache = false;
   outcome_ptr result;
+  std::optional<amendment> amends{}; ///< it takes the place of the trial's earlier result
 };
 
 /// One session: a spec with its strategy and seed.
@@ -92,6 +93,7 @@ struct step_item {
   trial_number asked_before = 0;
   bool from_cache = false;
   record_id record = 0; ///< where that very result of that configuration and task lies; 0: in no record
+  std::optional<amendment> amends{};
 };
 
 struct cache_limits {

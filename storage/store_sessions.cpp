@@ -146,6 +146,7 @@ result<session_step> step_reader::read(const v1::SessionStep& message) {
   out.number = message.number();
   out.asked_before = message.asked_before();
   out.from_cache = message.from_cache();
+  if (message.has_amends()) out.amends = convert::from(message.amends());
   auto ended = std::make_shared<outcome>();
   if (message.has_inline_()) {
     const auto& all = message.inline_();

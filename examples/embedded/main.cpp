@@ -49,7 +49,8 @@ blocking from(const attune::configuration& c) {
 }
 
 /// Times one configuration: several samples, in the unit that the spec states.
-std::variant<std::vector<double>, attune::failure> time_it(const attune::configuration& config, std::stop_token stop) {
+std::variant<std::vector<double>, attune::failure> time_it(const attune::configuration& config,
+                                                           const std::stop_token& stop) {
   std::vector<float> matrix(rows * columns, 1.0f), transposed(matrix.size());
   std::vector<double> samples;
   for (int s = 0; s < 6 && !stop.stop_requested(); ++s) {

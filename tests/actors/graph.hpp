@@ -217,8 +217,9 @@ struct graph {
     std::uint32_t wish = 0;
     std::uint64_t seed = 1;
     goal direction = goal::minimize;
-    model_actor model{};                  ///< who trains; null: the strategy by itself
-    std::vector<storage::step_item> past; ///< played back before it begins
+    std::function<void(task_spec&)> shape; ///< where set: changes the spec
+    model_actor model{};                   ///< who trains; null: the strategy by itself
+    std::vector<storage::step_item> past;  ///< played back before it begins
   };
 
   /// A task over one parameter x of `size` values, and a tuner for it (not begun).
@@ -237,6 +238,7 @@ struct graph {
     spec.run.run.shell = "run {x}";
     spec.run.timeout = o.run_timeout;
     spec.run.metrics[0].direction = o.direction;
+    if (o.shape) o.shape(spec);
     auto of = make_task(spec, target{{{"device", "test"}}});
     BOOST_REQUIRE(of.ok());
     auto over = search::space::compile(spec.parameters, spec.constraints);
@@ -252,8 +254,13 @@ struct graph {
     setup->session_id = "session" + std::to_string(number);
     setup->search = std::make_unique<search::tuning>(*of, *over, std::move(*strategy),
                                                      search::tuning_limits{o.trials, o.time, 16}, number);
-    for (const auto& s : o.past)
-      setup->search->replay({s.what->number, s.asked_before}, s.what->config, s.what->key, s.result);
+    for (const auto& s : o.past) {
+      const search::told_step step{s.what->number, s.asked_before};
+      if (s.amends)
+        setup->search->replay_amendment(step, s.what->config, s.what->key, s.result, *s.amends);
+      else
+        setup->search->replay(step, s.what->config, s.what->key, s.result);
+    }
     setup->wish = o.wish;
     setup->model = o.model;
     tuners.push_back(system.spawn(actors::tuner, setup, cache, scheduler, recorder, watch));

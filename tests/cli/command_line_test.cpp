@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(reads_every_option_of_tune) {
   BOOST_TEST((o.trials == 200u && o.time == std::chrono::minutes(90) && o.strategy == "random"));
   BOOST_TEST((o.seed == 18446744073709551615u));
   BOOST_TEST((o.slots.has_value() && *o.slots == 2u));
-  BOOST_TEST((o.builders.has_value() && !o.builders->has_value()));
+  BOOST_TEST((o.builders.has_value() && o.builders->automatic));
   BOOST_TEST((o.remeasure && o.dry_run && o.quiet));
 }
 

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(the_defaults_are_the_contracts) {
   const task_spec t;
   BOOST_TEST(t.search.strategy == "auto");
   BOOST_TEST(t.search.seed == 1u);
-  BOOST_TEST(t.measure.tolerance == 0.02);
+  BOOST_TEST(t.measure.accepted_noise() == 0.02);
   BOOST_TEST(t.weight == 1);
   BOOST_TEST(to_string(t.run.metrics.at(t.run.objective).direction) == std::string("minimize"));
   BOOST_TEST(to_string(goal::maximize) == std::string("maximize"));

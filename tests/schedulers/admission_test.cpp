@@ -4,22 +4,22 @@
 
 using namespace attune::schedulers;
 
-BOOST_AUTO_TEST_SUITE(admission)
+BOOST_AUTO_TEST_SUITE(admission_rules)
 
 BOOST_AUTO_TEST_CASE(an_idle_machine_takes_either) {
-  const quiet_admission a{1, 1};
+  const admission a{1, 1};
   BOOST_TEST(a.may_build({}));
   BOOST_TEST(a.may_run({}));
 }
 
 BOOST_AUTO_TEST_CASE(neither_stands_beside_the_other) {
-  const quiet_admission a{4, 4};
+  const admission a{4, 4};
   BOOST_TEST(!a.may_build({.running = 1}));
   BOOST_TEST(!a.may_run({.building = 1}));
 }
 
 BOOST_AUTO_TEST_CASE(each_keeps_its_own_company_up_to_its_limit) {
-  const quiet_admission a{2, 3};
+  const admission a{2, 3};
   BOOST_TEST(a.may_run({.running = 1}));
   BOOST_TEST(!a.may_run({.running = 2}));
   BOOST_TEST(a.may_build({.building = 2}));
@@ -27,14 +27,14 @@ BOOST_AUTO_TEST_CASE(each_keeps_its_own_company_up_to_its_limit) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wave_of_builds_ends_when_enough_is_ready) {
-  const quiet_admission a{1, 2};
+  const admission a{1, 2};
   BOOST_TEST(a.may_build({.ready = 1}));
   BOOST_TEST(!a.may_build({.ready = 2}));
   BOOST_TEST(a.may_run({.ready = 2}));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_enters_a_section) {
-  const quiet_admission a{4, 4};
+  const admission a{4, 4};
   BOOST_TEST(!a.may_build({.section_taken = true}));
   BOOST_TEST(!a.may_run({.section_taken = true}));
 }

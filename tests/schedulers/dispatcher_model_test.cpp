@@ -400,7 +400,7 @@ private:
   random_engine random_;
   dispatcher d_;
   dispatcher_options options_;
-  quiet_admission admission_{2, 2};
+  admission admission_{2, 2};
   nanoseconds now_ = sec(100);
   std::vector<action> out_;
   std::map<job_id, trial_books> jobs_;

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(reads_the_contracts_example_to_the_letter) {
   BOOST_TEST(t.search.strategy == "auto");
   BOOST_TEST((t.search.trials == 200u && t.search.seed == 1u && !t.search.fraction));
   BOOST_TEST((t.search.time == std::chrono::minutes(10)));
-  BOOST_TEST((!t.measure.slots && !t.measure.builders && t.measure.tolerance == 0.02));
+  BOOST_TEST((t.measure.slots.automatic && t.measure.builders.automatic && t.measure.tolerance == 0.02));
   BOOST_TEST(t.warnings.empty());
 }
 
@@ -394,6 +394,9 @@ BOOST_AUTO_TEST_CASE(refuses_wrong_types_and_values) {
                "spec.yaml:3:22: measure.tolerance must be a percentage with its sign, as in 2%, not the number 2"},
       bad_case{"measure: {tolerance: 0%}\n",
                "spec.yaml:3:22: measure.tolerance must be a percentage above 0% and up to 100%, not 0%"},
+      bad_case{"measure: {cores: 2}\n", "spec.yaml:3:18: measure.cores is for slots that are kept apart: one slot has "
+                                        "the whole machine; give measure.slots"},
+      bad_case{"measure: {finalists: -1}\n", "spec.yaml:3:22: measure.finalists must be at least 0, not -1"},
       bad_case{"weight: 0\n", "spec.yaml:3:9: weight must be above 0, not 0"},
       bad_case{"weight: heavy\n", "spec.yaml:3:9: weight must be a number, not the string 'heavy'"},
   };
