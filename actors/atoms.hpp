@@ -32,6 +32,7 @@ using wire = caf::atom_constant<caf::atom("wire")>;
 // To the scheduler.
 using again = caf::atom_constant<caf::atom("again")>;
 using measure = caf::atom_constant<caf::atom("measure")>;
+using aside = caf::atom_constant<caf::atom("aside")>;
 using join = caf::atom_constant<caf::atom("join")>;
 using leave = caf::atom_constant<caf::atom("leave")>;
 

@@ -285,8 +285,6 @@ void engine::impl::spawn_all() {
   recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
                    : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
 
-  model = system->spawn<caf::detached>(actors::model, true);
-
   scheduler_options scheduling;
   const auto slots = static_cast<std::uint32_t>(places.slots.size());
   const auto cpus = places.home.empty() ? std::max(1u, std::thread::hardware_concurrency())
@@ -299,6 +297,8 @@ void engine::impl::spawn_all() {
   scheduling.in_flight = options.in_flight;
   scheduler = system->spawn(actors::scheduler, recorder, watch, scheduling);
   caf::anon_send(cache, atom::wire::value, scheduler, recorder);
+  // An objective that is called between two messages is over before anything else begins.
+  model = system->spawn<caf::detached>(actors::model, true, options.inline_callables ? scheduler_actor() : scheduler);
 
   processes = std::make_shared<lazy_supervisor>(options.subreaper);
   using calling = measure::callable_runner::calling;

@@ -81,6 +81,10 @@ using scheduler_actor = caf::typed_actor<
     caf::reacts_to<atom::again, rerun>,
     // Everything of a session stops; what was in hand ends as `cancelled`.
     caf::reacts_to<atom::cancel, session_number>,
+    // Work beside the trials wants to begin (a ticket of its sender's): answered when no timed run is disturbed by it.
+    // It ends with `aside done`, or with its sender.
+    caf::replies_to<atom::aside, std::uint64_t>::with<caf::ok_atom>,
+    caf::reacts_to<atom::aside, atom::done, std::uint64_t>,
     // A place came. It goes when its actor ends, or by `leave`. Answers its number.
     caf::replies_to<atom::join, place_info, builder_actor>::with<std::uint32_t>,
     caf::replies_to<atom::join, place_info, runner_actor>::with<std::uint32_t>,

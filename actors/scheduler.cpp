@@ -278,6 +278,26 @@ void act(self_pointer self, const schedulers::retry_later& a) {
   emit_trial(self, event_kind::retried, w, a.why.message);
 }
 
+void act(self_pointer self, const schedulers::start_aside& a) {
+  if (const auto at = self->state.asides.find(a.ticket); at != self->state.asides.end())
+    at->second.promise.deliver(caf::ok_atom::value);
+}
+
+/// It has done its work, or it has ended.
+template <class Is>
+void aside_done(self_pointer self, Is is) {
+  auto& s = self->state;
+  for (auto at = s.asides.begin(); at != s.asides.end();) {
+    if (!is(at->second)) {
+      ++at;
+      continue;
+    }
+    s.core.aside_done(at->first, now_of(self), s.actions);
+    at = s.asides.erase(at);
+  }
+  perform(self);
+}
+
 void act(self_pointer self, const schedulers::place_stuck& a) {
   auto& s = self->state;
   const auto at = s.places.find(a.place);
@@ -325,9 +345,7 @@ void tell_windows(self_pointer self, const std::vector<schedulers::credit_ledger
 
 void share_credits(self_pointer self) {
   auto& s = self->state;
-  const auto& a = s.core.limits();
-  const std::uint32_t automatic = (a.beside > 0 ? a.slots + a.beside : std::max(a.slots, a.builders)) + 1;
-  tell_windows(self, s.credits.set_total(s.options.in_flight > 0 ? s.options.in_flight : automatic));
+  tell_windows(self, s.credits.set_total(s.options.in_flight > 0 ? s.options.in_flight : s.core.limits().in_flight()));
 }
 
 void remove_place(self_pointer self, place_id id) {
@@ -403,6 +421,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
       remove_place(self, id);
       return;
     }
+    aside_done(self, [&down](const scheduler_state::aside& a) { return a.who == down.source; });
   });
   return {
       [self](atom::attach, session_number number, const tuner_actor& who, std::uint32_t wish) {
@@ -428,6 +447,23 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
       [self](atom::cancel, session_number number) {
         self->state.core.cancel(number, now_of(self), self->state.actions);
         perform(self);
+      },
+      [self](atom::aside, std::uint64_t ticket) -> caf::result<caf::ok_atom> {
+        auto& s = self->state;
+        // Before the promise, which takes the sender.
+        const auto who = caf::actor_cast<caf::actor_addr>(self->current_sender());
+        auto promise = self->make_response_promise<caf::ok_atom>();
+        const auto number = s.next_aside++;
+        if (who) self->monitor(who);
+        s.asides.emplace(number, scheduler_state::aside{who, ticket, promise});
+        s.core.want_aside(number, now_of(self), s.actions);
+        perform(self);
+        return promise;
+      },
+      [self](atom::aside, atom::done, std::uint64_t ticket) {
+        const auto who = caf::actor_cast<caf::actor_addr>(self->current_sender());
+        if (who) self->demonitor(who);
+        aside_done(self, [&](const scheduler_state::aside& a) { return a.who == who && a.ticket == ticket; });
       },
       [self](atom::join, const place_info& info, const builder_actor& who) {
         const auto id = add_place(self, info, who);

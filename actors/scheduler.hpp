@@ -6,6 +6,7 @@
 #include "schedulers/machine_watch.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
 
 #include <deque>
 #include <unordered_map>
@@ -16,7 +17,7 @@ namespace attune::actors {
 
 struct scheduler_options {
   schedulers::dispatcher_options dispatcher;
-  /// Trials in flight over all sessions; 0: the greater of slots and builders, and one more that is being recorded.
+  /// Trials in flight over all sessions; 0: admission::in_flight().
   std::uint32_t in_flight = 0;
   /// Added to the limits of commands: the process supervisor's own deadline, which is exact, strikes first.
   nanoseconds margin = std::chrono::seconds(5);
@@ -69,6 +70,15 @@ struct scheduler_state {
   std::optional<reference> seen_by;
   std::optional<schedulers::machine_watch> machine;
   std::deque<std::pair<schedulers::job_id, trial_ptr>> lately; ///< ended under its watch, bounded
+
+  /// Who asked to work beside the trials: their tickets here, and what they wait for.
+  struct aside {
+    caf::actor_addr who;
+    std::uint64_t ticket = 0;
+    caf::typed_response_promise<caf::ok_atom> promise;
+  };
+  std::unordered_map<std::uint64_t, aside> asides;
+  std::uint64_t next_aside = 1;
 
   std::unordered_map<session_number, tuner_actor> clients;
   std::vector<finished> ended; ///< of this message, to go to the recorder together

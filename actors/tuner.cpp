@@ -16,8 +16,9 @@ namespace {
 
 using self_pointer = tuner_actor::stateful_pointer<tuner_state>;
 
-/// A training takes milliseconds; of a model that does not answer for so long nothing is expected any more.
-constexpr auto training_limit = std::chrono::minutes(1);
+/// A training takes milliseconds, and waits for a timed run at most; of a model that does not answer for so long
+/// nothing is expected any more.
+constexpr auto training_limit = std::chrono::minutes(60);
 
 bool by_caller(const tuner_state& s) { return s.setup.session.how == measuring::by_caller; }
 

@@ -26,7 +26,14 @@ struct admission {
 
   bool may_build(const machine_load& m) const noexcept {
     const bool timing = m.running > 0 || (beside > 0 && m.ready > 0);
-    return !m.section_taken && m.building < (timing ? beside : builders) && m.ready < builders;
+    return !m.section_taken && m.building < (timing ? beside : builders) && m.ready < stock();
+  }
+  /// How much may lie built and wait for a slot: enough that neither waits where builds and runs take about the same
+  /// time, each now more and now less (bench/overlap_bench).
+  std::uint32_t stock() const noexcept { return beside > 0 ? 4 * builders : builders; }
+  /// Trials in flight that keep all of it busy, with one that is being recorded.
+  std::uint32_t in_flight() const noexcept {
+    return (beside > 0 ? slots + beside + stock() - builders : slots > builders ? slots : builders) + 1;
   }
   bool may_run(const machine_load& m) const noexcept {
     return !m.section_taken && m.building <= beside && m.running < slots;

@@ -74,6 +74,30 @@ void dispatcher::hold_all_but(std::optional<std::uint64_t> client, nanoseconds n
   if (!client) dispatch(now, out);
 }
 
+void dispatcher::want_aside(std::uint64_t ticket, nanoseconds now, std::vector<action>& out) {
+  asides_.push_back(ticket);
+  dispatch(now, out);
+}
+
+void dispatcher::aside_done(std::uint64_t ticket, nanoseconds now, std::vector<action>& out) {
+  std::erase(asides_, ticket);
+  if (aside_ == ticket) {
+    aside_.reset();
+    --load_.building;
+  }
+  dispatch(now, out);
+}
+
+bool dispatcher::dispatch_aside(std::vector<action>& out) {
+  if (asides_.empty() || aside_ || section_) return false;
+  if (load_.running > 0 && load_.building >= options_.admission.beside) return false;
+  aside_ = asides_.front();
+  asides_.pop_front();
+  ++load_.building;
+  out.push_back(start_aside{*aside_});
+  return true;
+}
+
 bool dispatcher::submit(const job& j, nanoseconds now, std::vector<action>& out) {
   if (jobs_.size() >= options_.queue_bound) return false;
   auto [at, added] = jobs_.try_emplace(j.id);
@@ -170,7 +194,7 @@ bool dispatcher::runs_turn() const {
 }
 
 void dispatcher::dispatch(nanoseconds now, std::vector<action>& out) {
-  while (dispatch_run(now, out) || dispatch_build(now, out)) {
+  while (dispatch_aside(out) || dispatch_run(now, out) || dispatch_build(now, out)) {
   }
 }
 
@@ -184,6 +208,7 @@ void dispatcher::start(job_state& s, std::pair<place_id, place>& where, nanoseco
 
 bool dispatcher::dispatch_run(nanoseconds now, std::vector<action>& out) {
   if (to_run_.empty() || load_.building > options_.admission.beside) return false;
+  if (!section_ && !asides_.empty() && !aside_ && options_.admission.beside == 0) return false;
   if (!section_ && (builds_turn() || !options_.admission.may_run(load_))) return false;
   std::pair<place_id, place>* where = nullptr;
   const auto id = to_run_.pop_if([&](job_id candidate) {

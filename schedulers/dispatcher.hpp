@@ -8,6 +8,7 @@
 #include "schedulers/retry.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -72,6 +73,10 @@ struct retry_later {
   failure why;
   place_id failed_at;
 };
+/// What waited in want_aside() may go on.
+struct start_aside {
+  std::uint64_t ticket;
+};
 /// The place did not answer after it was told to stop: out of service until it does. The trial ends with the next
 /// action (finish_failed); a section that it held is open again.
 struct place_stuck {
@@ -79,8 +84,8 @@ struct place_stuck {
   job_id job;
 };
 
-using action =
-    std::variant<start_build, start_run, stop_place, finish_answered, finish_failed, retry_later, place_stuck>;
+using action = std::variant<start_build, start_run, stop_place, finish_answered, finish_failed, retry_later,
+                            place_stuck, start_aside>;
 
 /// The life of every trial between the cache and the recorder: queue, build, run, deadlines, retries, quarantine.
 /// Decides; does nothing.
@@ -114,6 +119,12 @@ public:
   const schedulers::admission& limits() const noexcept { return options_.admission; }
   /// While it is set, only this client's trials are started; none: everyone's.
   void hold_all_but(std::optional<std::uint64_t> client, nanoseconds now, std::vector<action>& out);
+
+  /// Work of the caller's own that must not stand beside a timed run (a training) wants to begin: it may when
+  /// start_aside comes, one at a time, before the next run begins. Until aside_done() it counts as a build.
+  void want_aside(std::uint64_t ticket, nanoseconds now, std::vector<action>& out);
+  /// It has ended, or is not wanted any more. An unknown ticket is ignored.
+  void aside_done(std::uint64_t ticket, nanoseconds now, std::vector<action>& out);
 
   /// A trial comes. False (and nothing done) beyond the bound, and for an id that is in hand.
   bool submit(const job& j, nanoseconds now, std::vector<action>& out);
@@ -168,6 +179,7 @@ private:
 
   void add_place(place_id id, bool slot, nanoseconds now, std::vector<action>& out);
   void dispatch(nanoseconds now, std::vector<action>& out);
+  bool dispatch_aside(std::vector<action>& out);
   bool dispatch_run(nanoseconds now, std::vector<action>& out);
   bool dispatch_build(nanoseconds now, std::vector<action>& out);
   void start(job_state& s, std::pair<place_id, place>& where, nanoseconds limit, nanoseconds now);
@@ -195,8 +207,10 @@ private:
   std::vector<std::pair<place_id, place>> places_; ///< few, in order of arrival
   fair_queue<job_id> to_build_, to_run_;
   machine_load load_;
-  std::optional<std::uint64_t> only_; ///< whose trials alone are started
-  std::optional<job_id> section_;     ///< the exclusive trial that holds the machine
+  std::deque<std::uint64_t> asides_;   ///< that wait
+  std::optional<std::uint64_t> aside_; ///< under way
+  std::optional<std::uint64_t> only_;  ///< whose trials alone are started
+  std::optional<job_id> section_;      ///< the exclusive trial that holds the machine
   std::uint32_t runs_since_build_ = 0, builds_since_run_ = 0;
   std::size_t slots_ = 0;
 };

@@ -1,5 +1,6 @@
 // What happens around the trials: the best are measured again side by side, a reference shows the machine, doubtful
 // results are measured anew.
+#include "actors/model.hpp"
 #include "tests/actors/graph.hpp"
 
 #include <algorithm>
@@ -390,6 +391,69 @@ BOOST_AUTO_TEST_CASE(builds_beside_timed_runs_come_where_they_do_no_harm) {
   BOOST_TEST(heard.heard("up to"));
   m.go(5000, 50ms);
   BOOST_REQUIRE(g.report(t));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(work_beside_the_trials)
+
+BOOST_AUTO_TEST_CASE(a_training_waits_for_the_timed_run_and_goes_before_the_next) {
+  graph g;
+  auto slot = g.add_runner();
+  g.begin({});
+  BOOST_REQUIRE(slot->hand.size() == 1u);
+  const auto asked = std::make_shared<int>(0);
+  auto asker = g.system.spawn([asked, scheduler = g.scheduler](caf::event_based_actor* self) {
+    self->request(scheduler, caf::infinite, atom::aside::value, std::uint64_t{1}).then([asked](caf::ok_atom) {
+      ++*asked;
+    });
+    return caf::behavior{[self, scheduler](caf::ok_atom) {
+      self->send(scheduler, atom::aside::value, atom::done::value, std::uint64_t{1});
+    }};
+  });
+  g.drain();
+  BOOST_TEST(*asked == 0);
+  g.answer(slot, measured(1));
+  BOOST_TEST(*asked == 1);
+  BOOST_TEST(slot->hand.empty());
+  caf::anon_send(asker, caf::ok_atom::value);
+  g.drain();
+  BOOST_TEST(slot->hand.size() == 1u);
+  caf::anon_send_exit(asker, caf::exit_reason::kill);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_dies_at_it_holds_nothing_up) {
+  graph g;
+  auto slot = g.add_runner();
+  // It is let in, and ends without a word.
+  BOOST_TEST((g.ask<caf::ok_atom>(g.scheduler, atom::aside::value, std::uint64_t{1}).has_value()));
+  g.begin({});
+  BOOST_TEST(slot->hand.size() == 1u);
+  // It waits, and ends.
+  BOOST_TEST((!g.ask<caf::ok_atom>(g.scheduler, atom::aside::value, std::uint64_t{2}).has_value()));
+  g.answer(slot, measured(1));
+  BOOST_TEST(slot->hand.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_search_with_a_model_that_asks_proposes_the_same) {
+  std::vector<std::string> seen[2];
+  for (const bool asks : {false, true}) {
+    graph g;
+    auto slot = g.add_runner();
+    slot->answer = [&](const run_order& o) {
+      seen[asks ? 1 : 0].push_back(o.what->config.text());
+      return measured(1 + std::abs(x_of(*o.what) - 123));
+    };
+    graph::task_options o;
+    o.size = 400;
+    o.trials = 60;
+    o.strategy = "model";
+    o.seed = 5;
+    if (asks) o.model = g.system.spawn(actors::model, false, g.scheduler);
+    BOOST_REQUIRE(g.report(g.begin(o)));
+    if (o.model) caf::anon_send_exit(o.model, caf::exit_reason::kill);
+  }
+  BOOST_TEST(seen[1] == seen[0], boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

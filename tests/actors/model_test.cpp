@@ -46,7 +46,7 @@ struct setting {
     o.model = model;
     return o;
   }
-  void train_by_actor() { model = g.system.spawn(actors::model, false); }
+  void train_by_actor() { model = g.system.spawn(actors::model, false, scheduler_actor()); }
   void train_by_hand() {
     beside = std::make_shared<trainer>();
     slow = g.system.spawn([b = beside](slow_model::pointer self) -> slow_model::behavior_type {
@@ -168,9 +168,9 @@ BOOST_AUTO_TEST_CASE(a_model_that_does_not_answer_is_given_up_after_its_limit) {
   setting s;
   s.train_by_hand();
   auto t = s.g.begin(s.options());
-  s.g.pass(50s);
+  s.g.pass(50min, 1min);
   BOOST_TEST(!s.g.report(t));
-  s.g.pass(20s);
+  s.g.pass(20min, 1min);
   BOOST_REQUIRE(s.g.report(t));
   BOOST_TEST(s.seen == want, boost::test_tools::per_element());
   // Its late answer is nobody's business any more.

@@ -39,4 +39,17 @@ BOOST_AUTO_TEST_CASE(nothing_enters_a_section) {
   BOOST_TEST(!a.may_run({.section_taken = true}));
 }
 
+BOOST_AUTO_TEST_CASE(builds_go_on_beside_timed_runs_as_far_as_that_does_no_harm) {
+  const admission a{2, 3, 1};
+  BOOST_TEST(a.may_build({.running = 1}));
+  BOOST_TEST(!a.may_build({.building = 1, .running = 1}));
+  BOOST_TEST(a.may_run({.building = 1}));
+  BOOST_TEST(!a.may_run({.building = 2}));
+  BOOST_TEST(a.may_build({.building = 2})); // nothing is timed
+  BOOST_TEST(!a.may_build({.building = 1, .ready = 1}));
+  BOOST_TEST(a.may_build({.ready = 11}));
+  BOOST_TEST(!a.may_build({.ready = 12}));
+  BOOST_TEST(a.in_flight() > (admission{2, 3}).in_flight());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -289,6 +289,7 @@ private:
     at->second.stopping = false;
   }
 
+  void act(const start_aside&) {} // nobody asks here
   void act(const start_build& a) {
     require(working(true) == 0, "a build beside a run");
     const auto others = working(false);

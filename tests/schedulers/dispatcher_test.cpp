@@ -14,6 +14,7 @@ struct in_words {
   std::string operator()(const start_build& a) const { return "build " + at(a.job, a.builder); }
   std::string operator()(const start_run& a) const { return "run " + at(a.job, a.slot); }
   std::string operator()(const stop_place& a) const { return "stop " + at(a.job, a.place); }
+  std::string operator()(const start_aside& a) const { return "aside " + std::to_string(a.ticket); }
   std::string operator()(const place_stuck& a) const { return "stuck " + at(a.job, a.place); }
   std::string operator()(const retry_later& a) const {
     return "retry " + std::to_string(a.job) + ' ' + to_string(a.why.kind) + '@' + std::to_string(a.failed_at);
@@ -758,6 +759,73 @@ BOOST_AUTO_TEST_CASE(a_long_queue_is_cancelled_in_one_pass) {
   w.out.clear();
   BOOST_TEST(w.built(1) == "fail 1 cancelled");
   BOOST_TEST(w.idle());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(work_beside_the_trials)
+
+BOOST_AUTO_TEST_CASE(it_waits_for_the_run_and_the_next_run_waits_for_it) {
+  dispatcher d({});
+  std::vector<action> out;
+  d.add_slot(1, nanoseconds(0), out);
+  for (job_id id = 1; id <= 3; ++id)
+    d.submit({id, 7, false, false, nanoseconds(0), nanoseconds(0)}, nanoseconds(0), out);
+  BOOST_REQUIRE((out.size() == 1 && std::holds_alternative<start_run>(out[0])));
+  out.clear();
+  d.want_aside(5, nanoseconds(1), out);
+  d.want_aside(6, nanoseconds(1), out);
+  BOOST_TEST(out.empty());
+  d.ran(1, 1, std::nullopt, nanoseconds(2), out);
+  BOOST_REQUIRE(out.size() == 2u); // the trial's end, and the first of the two
+  BOOST_TEST(std::get<start_aside>(out[1]).ticket == 5u);
+  out.clear();
+  d.aside_done(5, nanoseconds(3), out);
+  BOOST_REQUIRE(out.size() == 1u);
+  BOOST_TEST(std::get<start_aside>(out[0]).ticket == 6u);
+  out.clear();
+  d.aside_done(6, nanoseconds(4), out);
+  BOOST_REQUIRE(out.size() == 1u);
+  BOOST_TEST(std::get<start_run>(out[0]).job == 2u);
+  out.clear();
+  // One that is not wanted any more holds nothing up.
+  d.want_aside(8, nanoseconds(5), out);
+  d.aside_done(8, nanoseconds(5), out);
+  d.aside_done(99, nanoseconds(5), out);
+  d.ran(1, 2, std::nullopt, nanoseconds(6), out);
+  BOOST_TEST(std::get<start_run>(out.back()).job == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(it_goes_on_beside_a_run_where_that_does_no_harm) {
+  dispatcher_options o;
+  o.admission = {1, 1, 1};
+  dispatcher d(o);
+  std::vector<action> out;
+  d.add_slot(1, nanoseconds(0), out);
+  d.submit({1, 7, false, false, nanoseconds(0), nanoseconds(0)}, nanoseconds(0), out);
+  out.clear();
+  d.want_aside(5, nanoseconds(1), out);
+  BOOST_REQUIRE(out.size() == 1u);
+  BOOST_TEST(std::holds_alternative<start_aside>(out[0]));
+}
+
+BOOST_AUTO_TEST_CASE(while_one_client_alone_is_served_the_others_wait) {
+  dispatcher d({});
+  std::vector<action> out;
+  d.add_slot(1, nanoseconds(0), out);
+  d.hold_all_but(0, nanoseconds(0), out);
+  d.submit({1, 7, false, false, nanoseconds(0), nanoseconds(0)}, nanoseconds(0), out);
+  BOOST_TEST(out.empty());
+  d.submit({2, 0, false, false, nanoseconds(0), nanoseconds(0)}, nanoseconds(0), out);
+  BOOST_REQUIRE(out.size() == 1u);
+  BOOST_TEST(std::get<start_run>(out[0]).job == 2u);
+  out.clear();
+  d.ran(1, 2, std::nullopt, nanoseconds(1), out);
+  BOOST_TEST(out.size() == 1u);
+  out.clear();
+  d.hold_all_but(std::nullopt, nanoseconds(2), out);
+  BOOST_REQUIRE(out.size() == 1u);
+  BOOST_TEST(std::get<start_run>(out[0]).job == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
