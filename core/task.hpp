@@ -92,6 +92,8 @@ struct trial {
   /// The worse end of the interval of the best so far, when it was proposed: a run that is surely worse may be stopped
   /// early (core/measurement.hpp, bound). None: nothing was measured yet, or all are to be measured to the end.
   std::optional<double> rival;
+  /// The standard deviation of one sample in this search, a fraction of the value, as far as it is known.
+  std::optional<double> noise;
   purpose why = purpose::search;
 
   /// True where it is run one time, without warm-up, repeats and check: it was measured before.

@@ -223,7 +223,7 @@ void callable_runner::call(const trial& what, const callback& done) {
     if (!good) return fail(failure_kind::bad_metric, std::get<std::string>(checked.data));
     samples.add(what.once() ? without_warm_up(*good, spec.warmup) : std::span<const double>(*good));
     if (samples.enough()) break;
-    if (auto stopped = samples.hopeless(what.rival, metric.direction)) return finish(std::move(*stopped));
+    if (auto stopped = samples.hopeless(what.rival, metric.direction, what.noise)) return finish(std::move(*stopped));
   }
   finish(samples.result(out.notes));
 }

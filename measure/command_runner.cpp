@@ -205,7 +205,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
 
   void go_on() {
     if (!samples->enough()) {
-      if (auto stopped = samples->hopeless(what->rival, what->of->metric().direction))
+      if (auto stopped = samples->hopeless(what->rival, what->of->metric().direction, what->noise))
         return finish(std::move(*stopped));
       return run_once();
     }

@@ -49,9 +49,17 @@ bool protocol::enough() const {
   return median_interval(clean.kept).half_width() <= repeats_.until * std::abs(median(clean.kept));
 }
 
-std::optional<bound> protocol::hopeless(std::optional<double> rival, goal direction) const {
+std::optional<bound> protocol::hopeless(std::optional<double> rival, goal direction,
+                                        std::optional<double> noise) const {
   if (!rival || !(repeats_.until > 0)) return std::nullopt;
   const auto steady = series_.steady();
+  if (const auto& all = series_.samples(); all.size() == 2 && noise && *rival > 0 && *noise < 0.1) {
+    const bool less = direction == goal::minimize;
+    const double better = less ? std::min(all[0], all[1]) : std::max(all[0], all[1]);
+    const double off = std::max(0.07, 8 * *noise);
+    if (better > 0 && (less ? better > *rival * (1 + off) : better < *rival / (1 + off)))
+      return bound{less ? better * (1 - 5 * *noise) : better * (1 + 5 * *noise), *rival, all};
+  }
   if (steady.size() < std::max<std::size_t>(repeats_.min, 3)) return std::nullopt;
   std::vector<double> costs(steady.begin(), steady.end());
   const double sign = direction == goal::minimize ? 1 : -1;

@@ -68,8 +68,10 @@ public:
   /// rival: it is hopeless. From `min` samples on, three at the least, a cold start not counted, and only where fewer
   /// than `max` may do (an interval is asked for): a stated number of repeats is done. The bound is median_floor() of
   /// all that are not cold (left out outliers would make it too sure of itself); over a dozen looks it errs in one
-  /// candidate of a hundred that are exactly as good as the rival.
-  std::optional<bound> hopeless(std::optional<double> rival, goal direction) const;
+  /// candidate of a hundred that are exactly as good as the rival. Where the search's `noise` is known (the deviation
+  /// of one sample, a fraction), two samples are enough for what is far off: both worse than the rival by 7 % and by
+  /// eight deviations. The bound is then the better of the two less five deviations.
+  std::optional<bound> hopeless(std::optional<double> rival, goal direction, std::optional<double> noise = {}) const;
   /// Without the stated warm-up, in order.
   const std::vector<double>& samples() const noexcept { return series_.samples(); }
   /// The cleaned result, without further metrics; what a person may want to know of it goes to `notes`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 namespace attune::search {
@@ -87,6 +88,7 @@ trial_ptr tuning::issue(trial_number number, nanoseconds now) {
     const double half = std::abs(m.value) * m.spread;
     const double end = task_->metric().direction == goal::minimize ? m.value + half : m.value - half;
     if (std::isfinite(end)) out->rival = end;
+    out->noise = noise();
   }
   return out;
 }
@@ -145,8 +147,32 @@ void tuning::take(const configuration& config, const key128& key, trial_number n
     if (!memory) ++counts_.bounded;
     return;
   }
+  learn_noise(*result->measured());
   if (default_ && !standard_ && config == *default_) standard_ = {config, result, key, number};
   contend({config, result, key, number});
+}
+
+/// The standard deviation by the median of the distances between samples that follow each other, which neither a cold
+/// start nor an outlier moves much: 0.6745 · sqrt(2) standard deviations where they are normal.
+void tuning::learn_noise(const measurement& m) {
+  if (!(task_->spec.run.repeats.until > 0) || m.samples.size() < 3 || !(std::abs(m.value) > 0)) return;
+  std::vector<double> steps;
+  steps.reserve(m.samples.size() - 1);
+  for (std::size_t i = 1; i < m.samples.size(); ++i) steps.push_back(std::abs(m.samples[i] - m.samples[i - 1]));
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  const double deviation = *middle / (0.6745 * std::numbers::sqrt2 * std::abs(m.value));
+  if (!std::isfinite(deviation)) return;
+  deviations_.push_back(deviation);
+  if (deviations_.size() > 32) deviations_.pop_front();
+}
+
+/// By the upper quartile of the last ones, from eight on: some configurations are noisier than others.
+std::optional<double> tuning::noise() const {
+  if (deviations_.size() < 8) return std::nullopt;
+  std::vector<double> sorted(deviations_.begin(), deviations_.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() * 3 / 4];
 }
 
 /// Into its place among the best, where it is one of them.

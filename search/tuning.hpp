@@ -169,6 +169,8 @@ private:
             bool memory);
   observation observe(const outcome& o) const;
   void contend(best_so_far one);
+  void learn_noise(const measurement& m);
+  std::optional<double> noise() const;
 
   task_ptr task_;
   space_ptr space_;
@@ -182,6 +184,7 @@ private:
   std::size_t flying_ = 0;         ///< open ones
   std::deque<trial_number> again_; ///< asked in the past, not told: to be issued first
   std::vector<best_so_far> contenders_;
+  std::deque<double> deviations_;        ///< of the last that were sampled, fractions
   std::optional<configuration> default_; ///< where the spec names one
   std::optional<best_so_far> standard_;
   std::vector<settled> side_by_side_;

@@ -92,7 +92,7 @@ void training_set::take(const told_trial& t, random_engine& rng) {
 std::vector<double> training_set::targets() const {
   std::vector<double> images;
   for (const auto& t : items_)
-    if (t.what == observation::status::measured) images.push_back(scale_(t.cost));
+    if (t.what != observation::status::failed) images.push_back(scale_(t.cost));
   std::vector<double> out;
   out.reserve(items_.size());
   if (images.empty()) {
@@ -108,10 +108,8 @@ std::vector<double> training_set::targets() const {
     return z > 0 ? std::log1p(z) : z;
   };
   for (const auto& t : items_) {
-    if (t.what == observation::status::measured)
+    if (t.what != observation::status::failed)
       out.push_back(target(scale_(t.cost)));
-    else if (t.what == observation::status::censored)
-      out.push_back(std::max(0.0, target(scale_(t.cost))));
     else
       out.push_back(failure_target);
   }

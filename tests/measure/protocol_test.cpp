@@ -132,6 +132,27 @@ BOOST_AUTO_TEST_CASE(a_stated_number_of_repeats_is_done_whatever_the_rival) {
   BOOST_TEST(!p.hopeless(1.0, goal::minimize).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(two_samples_are_enough_for_what_is_far_off) {
+  const auto of = [](std::vector<double> samples) {
+    protocol p(0, {5, 15, 0.02});
+    for (const double v : samples) p.add(std::vector<double>{v});
+    return p;
+  };
+  BOOST_TEST(!of({2.0}).hopeless(1.0, goal::minimize, 0.01).has_value());
+  BOOST_TEST(!of({2.0, 2.1}).hopeless(1.0, goal::minimize).has_value()); // its noise is not known
+  const auto b = of({2.1, 2.0}).hopeless(1.0, goal::minimize, 0.01);
+  BOOST_REQUIRE(b.has_value());
+  BOOST_TEST(b->value == 2.0 * 0.95);
+  BOOST_TEST(b->samples.size() == 2u);
+  BOOST_TEST(!of({5.0, 1.05}).hopeless(1.0, goal::minimize, 0.01).has_value()); // the first was cold
+  BOOST_TEST(!of({1.06, 1.06}).hopeless(1.0, goal::minimize, 0.001).has_value());
+  BOOST_TEST(!of({1.4, 1.4}).hopeless(1.0, goal::minimize, 0.05).has_value());
+  BOOST_TEST(!of({2.0, 2.1}).hopeless(1.0, goal::maximize, 0.01).has_value());
+  const auto rate = of({50, 48}).hopeless(100, goal::maximize, 0.01);
+  BOOST_REQUIRE(rate.has_value());
+  BOOST_TEST(rate->value == 50 * 1.05);
+}
+
 BOOST_AUTO_TEST_CASE(a_cold_start_makes_nobody_hopeless) {
   protocol p(0, {3, 15, 0.001});
   p.add(doubles{50});
