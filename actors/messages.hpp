@@ -46,6 +46,7 @@ struct finished {
   outcome_ptr result;
   bool from_cache = false;       ///< answered from memory, or by another's flight: not measured for this trial
   storage::record_id record = 0; ///< where the store has it; 0: nowhere (yet)
+  nanoseconds arrived{0};        ///< monotonic; when its tuner had it
 };
 struct finished_batch {
   std::vector<finished> items;

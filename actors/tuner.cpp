@@ -133,12 +133,13 @@ void stop(self_pointer self, search::stop_reason why) {
 void told(self_pointer self, trial_batch next) {
   auto& s = self->state;
   auto& search = *s.setup.search;
-  const auto before = now_of(self);
   step_batch steps;
   while (!s.kept.empty() && !search.held()) {
     const finished f = std::move(s.kept.front());
     s.kept.pop_front();
-    const auto step = search.tell(*f.what, f.result, f.from_cache, now_of(self));
+    const auto before = now_of(self);
+    const auto step =
+        search.tell(*f.what, f.result, f.from_cache, before, by_caller(s) ? std::nullopt : std::optional(f.arrived));
     if (step && !s.setup.session_id.empty())
       steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache, f.record});
     emit(self, s.watch, [&] {
@@ -154,8 +155,8 @@ void told(self_pointer self, trial_batch next) {
     hand_out_training(self);
     // One after the other, so that what is asked depends on the order of the results and on nothing else.
     propose(self, next);
+    search.add_search_time(now_of(self) - before);
   }
-  search.add_search_time(now_of(self) - before);
   if (!steps.items.empty()) self->send(s.recorder, atom::journal::value, std::move(steps));
   if (search.out_of_time()) stop(self, search::stop_reason::time);
   send_lookups(self, std::move(next));
@@ -272,7 +273,8 @@ tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_
         pump(self);
       },
       [self](atom::done, const finished_batch& batch) {
-        self->state.kept.insert(self->state.kept.end(), batch.items.begin(), batch.items.end());
+        const auto now = now_of(self);
+        for (const auto& f : batch.items) self->state.kept.emplace_back(f).arrived = now;
         told(self, {});
       },
       [self](atom::miss, const trial_batch& batch) {

@@ -219,6 +219,7 @@ struct graph {
     goal direction = goal::minimize;
     model_actor model{};                  ///< who trains; null: the strategy by itself
     std::vector<storage::step_item> past; ///< played back before it begins
+    std::vector<limit_spec> limits{};
   };
 
   /// A task over one parameter x of `size` values, and a tuner for it (not begun).
@@ -237,6 +238,7 @@ struct graph {
     spec.run.run.shell = "run {x}";
     spec.run.timeout = o.run_timeout;
     spec.run.metrics[0].direction = o.direction;
+    spec.run.limits = o.limits;
     auto of = make_task(spec, target{{{"device", "test"}}});
     BOOST_REQUIRE(of.ok());
     auto over = search::space::compile(spec.parameters, spec.constraints);
