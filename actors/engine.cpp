@@ -16,6 +16,7 @@
 #include "measure/supervisor.hpp"
 #include "measure/topology.hpp"
 #include "measure/validate.hpp"
+#include "search/limits.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -215,6 +216,11 @@ trial_ptr session::ask() {
 }
 
 attune::status session::tell(const trial& which, outcome result) {
+  if (const auto* m = result.measured(); m != nullptr && !which.of->spec.run.limits.empty()) {
+    const auto limits = search::run_limits::compile(which.of->spec);
+    if (!limits) return limits.err();
+    if (auto why = limits->judge(*m)) result.data = std::move(*why);
+  }
   attune::status out;
   caf::scoped_actor self{*impl_->system};
   self->request(impl_->tuner, caf::infinite, atom::tell::value, which.number,
@@ -411,6 +417,7 @@ result<session> engine::tune(const tuning_request& request) {
   const auto& spec = request.of->spec;
   if (!request.by_caller && !request.of->objective)
     if (const auto good = measure::validate(spec); !good) return good.err();
+  if (const auto good = search::run_limits::compile(spec); !good) return good.err();
 
   const auto number = impl_->next.fetch_add(1);
   search::tuning_limits limits;

@@ -47,6 +47,7 @@ struct finished {
   bool from_cache = false;       ///< answered from memory, or by another's flight: not measured for this trial
   storage::record_id record = 0; ///< where the store has it; 0: nowhere (yet)
   measure::artifact_ptr built{}; ///< what was run, for whoever may run it again; null where it was not built now
+  nanoseconds arrived{0};        ///< monotonic; when its tuner had it
 };
 struct finished_batch {
   std::vector<finished> items;

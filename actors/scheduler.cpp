@@ -39,13 +39,31 @@ void account(scheduler_state::work& w, const resource_use& used, const std::vect
   w.notes.insert(w.notes.end(), notes.begin(), notes.end());
 }
 
+/// Ends the trial's present phase at `now`; the next begins.
+void pass_to(scheduler_state::work& w, nanoseconds phase_times::*next, nanoseconds now) {
+  w.phases.*w.phase += now - std::exchange(w.since, now);
+  w.phase = next;
+}
+
+/// Why a measurement is no result of its task: a limit that is not kept.
+std::optional<failure> broken_limit(scheduler_state& s, const task_ptr& of, const measure::run_result& r) {
+  const auto* m = std::get_if<measurement>(&r.data);
+  if (m == nullptr || of->spec.run.limits.empty()) return std::nullopt;
+  if (s.limits_of != of) {
+    auto made = search::run_limits::compile(of->spec);
+    if (!made) return failure{failure_kind::internal, made.err().text(), {}, {}};
+    s.limits_of = of;
+    s.limits = std::move(*made);
+  }
+  return s.limits->judge(*m);
+}
+
 void on_built(self_pointer self, place_id builder, job_id id, const measure::build_result& r) {
   auto& s = self->state;
   std::optional<failure> why;
   if (auto* w = in_hand_at(self, builder, id)) {
     account(*w, r.used, r.notes);
-    w->phases.build += r.elapsed;
-    w->since = now_of(self);
+    pass_to(*w, &phase_times::queue, now_of(self));
     if (const auto* artifact = std::get_if<measure::artifact_ptr>(&r.data)) w->built = *artifact;
     emit_trial(self, event_kind::built, *w);
   }
@@ -59,7 +77,9 @@ void on_ran(self_pointer self, place_id slot, job_id id, const measure::run_resu
   std::optional<failure> why;
   if (auto* w = in_hand_at(self, slot, id)) {
     account(*w, r.used, r.notes);
-    w->phases.run += r.elapsed;
+    // Since its runs are over, the runner has been cleaning up behind them.
+    pass_to(*w, &phase_times::clean, std::min(now_of(self), w->since + r.elapsed));
+    why = broken_limit(s, w->what->of, r);
     w->answer.emplace();
     if (const auto* m = std::get_if<measurement>(&r.data)) w->answer->data = *m;
     if (const auto* b = std::get_if<bound>(&r.data)) w->answer->data = *b;
@@ -71,19 +91,17 @@ void on_ran(self_pointer self, place_id slot, job_id id, const measure::run_resu
 }
 
 /// Takes the trial's waiting time; returns it for whoever starts it.
-scheduler_state::work& take_up(self_pointer self, job_id id, place_id where) {
+scheduler_state::work& take_up(self_pointer self, job_id id, place_id where, nanoseconds phase_times::*phase) {
   auto& s = self->state;
   auto& w = s.in_hand.at(id);
-  const auto now = now_of(self);
-  w.phases.queue += now - w.since;
-  w.since = now;
+  pass_to(w, phase, now_of(self));
   w.where = where;
   w.place = s.places.at(where).name;
   return w;
 }
 
 void act(self_pointer self, const schedulers::start_build& a) {
-  auto& w = take_up(self, a.job, a.builder);
+  auto& w = take_up(self, a.job, a.builder, &phase_times::build);
   note_company(self->state);
   emit_trial(self, event_kind::build_started, w, w.place);
   const auto& who = std::get<builder_actor>(self->state.places.at(a.builder).who);
@@ -95,7 +113,7 @@ void act(self_pointer self, const schedulers::start_build& a) {
 }
 
 void act(self_pointer self, const schedulers::start_run& a) {
-  auto& w = take_up(self, a.job, a.slot);
+  auto& w = take_up(self, a.job, a.slot, &phase_times::run);
   w.runs_beside = w.builds_beside = 0;
   w.all_served = self->state.core.waiting() == 0;
   note_company(self->state);
@@ -230,6 +248,10 @@ void end(self_pointer self, job_id id, outcome o) {
   auto& s = self->state;
   auto node = s.in_hand.extract(id);
   auto& w = node.mapped();
+  pass_to(w, &phase_times::clean, now_of(self));
+  const auto& spec = w.what->of->spec;
+  if (spec.finals() == 0 && !spec.wants_reference()) w.built.reset(); // its folder goes with it
+  pass_to(w, &phase_times::clean, now_of(self));
   o.phases = w.phases;
   o.used = w.used;
   o.notes = std::move(w.notes);
@@ -271,7 +293,7 @@ void act(self_pointer self, const schedulers::finish_failed& a) {
 
 void act(self_pointer self, const schedulers::retry_later& a) {
   auto& w = self->state.in_hand.at(a.job);
-  w.since = now_of(self);
+  pass_to(w, &phase_times::queue, now_of(self));
   w.where = 0;
   w.notes.push_back("tried again after " + std::string(to_string(a.why.kind)) + " at " + w.place + ": " +
                     a.why.message);
@@ -376,7 +398,7 @@ void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& 
   auto& w = s.in_hand[id];
   w.what = t;
   w.built = built;
-  w.since = now;
+  w.since = t->why == purpose::reference ? now : t->proposed;
   emit_trial(self, event_kind::queued, w);
   const auto& spec = t->of->spec;
   const schedulers::job j{id,

@@ -4,6 +4,7 @@
 #include "schedulers/credits.hpp"
 #include "schedulers/dispatcher.hpp"
 #include "schedulers/machine_watch.hpp"
+#include "search/limits.hpp"
 
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
@@ -38,8 +39,9 @@ struct scheduler_state {
   struct work {
     trial_ptr what;
     measure::artifact_ptr built;
-    nanoseconds since{0}; ///< since when it has been waiting
     phase_times phases;
+    nanoseconds phase_times::*phase = &phase_times::queue; ///< its present one
+    nanoseconds since{0};                                  ///< when that began
     resource_use used;
     std::vector<std::string> notes;
     std::optional<outcome> answer;  ///< the last run's end
@@ -83,6 +85,8 @@ struct scheduler_state {
   std::unordered_map<session_number, tuner_actor> clients;
   std::vector<finished> ended; ///< of this message, to go to the recorder together
   std::vector<schedulers::action> actions;
+  task_ptr limits_of; ///< the task that the limits were compiled for
+  std::optional<search::run_limits> limits;
   std::optional<nanoseconds> armed; ///< when the next tick comes
   std::uint64_t epoch = 0;
   static inline const char* name = "scheduler";

@@ -302,7 +302,6 @@ void stop(self_pointer self, search::stop_reason why) {
 void told(self_pointer self, trial_batch next) {
   auto& s = self->state;
   auto& search = *s.setup.search;
-  const auto before = now_of(self);
   step_batch steps;
   while (!s.kept.empty() && !search.held()) {
     const finished f = std::move(s.kept.front());
@@ -312,7 +311,9 @@ void told(self_pointer self, trial_batch next) {
         steps.items.push_back(std::move(*step));
       continue;
     }
-    const auto step = search.tell(*f.what, f.result, f.from_cache, now_of(self));
+    const auto before = now_of(self);
+    const auto step =
+        search.tell(*f.what, f.result, f.from_cache, before, by_caller(s) ? std::nullopt : std::optional(f.arrived));
     if (step && !s.setup.session_id.empty())
       steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache, f.record, std::nullopt});
     keep_built(s, f.what->key, f.built);
@@ -329,8 +330,8 @@ void told(self_pointer self, trial_batch next) {
     hand_out_training(self);
     // One after the other, so that what is asked depends on the order of the results and on nothing else.
     propose(self, next);
+    search.add_search_time(now_of(self) - before);
   }
-  search.add_search_time(now_of(self) - before);
   if (!steps.items.empty()) self->send(s.recorder, atom::journal::value, std::move(steps));
   if (search.out_of_time()) stop(self, search::stop_reason::time);
   send_lookups(self, std::move(next));
@@ -454,11 +455,12 @@ tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_
         pump(self);
       },
       [self](atom::done, const finished_batch& batch) {
+        const auto now = now_of(self);
         for (const auto& f : batch.items) {
           if (self->state.finals && self->state.finals->under_way == f.what)
             took_final(self, f);
           else
-            self->state.kept.push_back(f);
+            self->state.kept.emplace_back(f).arrived = now;
         }
         told(self, {});
       },
@@ -479,6 +481,7 @@ tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_
             continue;
           auto again = std::make_shared<trial>(*t);
           again->why = purpose::repeat;
+          again->proposed = now_of(self);
           again->rival.reset();
           const auto kept =
               std::find_if(s.built.begin(), s.built.end(), [&](const auto& b) { return b.first == t->key; });

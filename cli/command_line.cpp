@@ -43,7 +43,8 @@ struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
       target, recorded, seeds, workers, svg;
   std::vector<std::string> specs;
-  bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, count = false, list = false;
+  bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, count = false, list = false,
+       quick = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
@@ -151,7 +152,9 @@ optimum): 0 is random search, 1 the optimum at once.
     stats = command(*db, "stats", "How many records, tasks and targets there are, and how the cache does");
     verify = command(*db, "verify", "Read everything and check that it fits together");
 
-    doctor = command(app, "doctor", "Say what this machine is and what disturbs measurements on it");
+    doctor = command(app, "doctor", "Say what this machine is, what disturbs measurements on it, and what that costs");
+    doctor->add_flag("--quick", r.quick, "Look only; else reference loops are timed to see what disturbances cost");
+    doctor->add_option("--time", r.time, "How long they are timed (5s)")->type_name("D");
   }
 
   CLI::App* command(CLI::App& under, const char* name, const char* about) {
@@ -321,6 +324,19 @@ replay_command_options read_replay(const raw& r) {
   return o;
 }
 
+doctor_options read_doctor(const raw& r) {
+  doctor_options o;
+  o.quick = r.quick;
+  if (r.time.empty()) return o;
+  if (o.quick) throw usage_fault{"--time does nothing beside --quick, which measures nothing"};
+  const auto d = parse_duration(r.time);
+  if (!d) throw usage_fault{"--time: " + d.err().message};
+  if (*d < std::chrono::milliseconds(100) || *d > std::chrono::hours(1))
+    throw usage_fault{"--time must be from 100ms to 1h"};
+  o.time = *d;
+  return o;
+}
+
 } // namespace
 
 std::string default_store(const environment& env) {
@@ -366,7 +382,7 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
     } else if (p.db->parsed()) {
       line.command = db_options{p.verify->parsed() ? db_options::what::verify : db_options::what::stats};
     } else {
-      line.command = doctor_options{};
+      line.command = read_doctor(p.r);
     }
   } catch (const usage_fault& f) {
     return early_end{2, "", full_name(named_command(p.app)) + ": " + f.message, json};

@@ -62,7 +62,10 @@ struct db_options {
   what action = what::stats;
 };
 
-struct doctor_options {};
+struct doctor_options {
+  bool quick = false; ///< look only
+  nanoseconds time = std::chrono::seconds(5);
+};
 
 struct command_line {
   bool json = false;

@@ -27,11 +27,24 @@ json trials_json(const search::tuning_counts& counts) {
 json seconds_json(nanoseconds d) { return seconds(d); }
 
 json times_json(nanoseconds wall, const search::tuning_times& t) {
-  return {{"wall", seconds_json(wall)},
-          {"build", seconds_json(t.build)},
-          {"run", seconds_json(t.run)},
-          {"queue", seconds_json(t.queue)},
-          {"search", seconds_json(t.search)}};
+  return {{"wall", seconds_json(wall)},     {"build", seconds_json(t.build)},   {"run", seconds_json(t.run)},
+          {"queue", seconds_json(t.queue)}, {"search", seconds_json(t.search)}, {"clean", seconds_json(t.clean)},
+          {"store", seconds_json(t.store)}, {"trials", seconds_json(t.trials)}};
+}
+
+/// Each slot that ran something, with the share of the wall time that it did.
+json devices_json(nanoseconds wall, const search::tuning_times& t) {
+  json out = json::object();
+  for (const auto& [name, busy] : t.devices)
+    out[name] = {{"run_s", seconds_json(busy)},
+                 {"busy", wall > nanoseconds(0) ? number_json(seconds(busy) / seconds(wall)) : json(nullptr)}};
+  return out;
+}
+
+json metrics_json(const measurement& m) {
+  json out = json::object();
+  for (const auto& [name, v] : m.metrics) out[name] = number_json(v);
+  return out;
 }
 
 json failure_message(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
@@ -97,11 +110,7 @@ json best_json(const configuration& config, const measurement& m, const metric_s
            {"spread", number_json(m.spread)},
            {"samples", std::move(samples)},
            {"record", record}};
-  if (!m.metrics.empty()) {
-    json more = json::object();
-    for (const auto& [name, v] : m.metrics) more[name] = number_json(v);
-    out["metrics"] = std::move(more);
-  }
+  if (!m.metrics.empty()) out["metrics"] = metrics_json(m);
   return out;
 }
 
@@ -141,6 +150,7 @@ json report_json(const actors::tuning_report& r) {
            {"best", nullptr},
            {"trials", trials_json(r.counts)},
            {"time_s", times_json(r.wall, r.times)},
+           {"devices", devices_json(r.wall, r.times)},
            {"stopped_because", search::to_string(r.reason)},
            {"session", r.session}};
   if (r.best) out["best"] = best_json(r.best->config, *r.best->result->measured(), r.of->metric(), r.best->key.hex());
@@ -167,10 +177,7 @@ json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> 
     counts.bounded += r->counts.bounded;
     counts.cached += r->counts.cached;
     for (std::size_t i = 0; i < counts.failed.size(); ++i) counts.failed[i] += r->counts.failed[i];
-    times.build += r->times.build;
-    times.run += r->times.run;
-    times.queue += r->times.queue;
-    times.search += r->times.search;
+    times.add(r->times);
     // They run at the same time: the longest is what a person waited for.
     wall = std::max(wall, r->wall);
     if (r->best) ++with_best;
@@ -180,7 +187,8 @@ json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> 
            {{"tasks", reports.size()},
             {"with_best", with_best},
             {"trials", trials_json(counts)},
-            {"time_s", times_json(wall, times)}}}};
+            {"time_s", times_json(wall, times)},
+            {"devices", devices_json(wall, times)}}}};
 }
 
 json space_count_json(std::size_t parameters, search::uint128 cartesian, std::optional<search::uint128> valid,
@@ -216,6 +224,7 @@ json record_json(const configuration& config, const outcome& result, const std::
     out["spread"] = number_json(m->spread);
     for (const double s : m->samples) out["samples"].push_back(number_json(s));
     out["rejected"] = m->rejected;
+    if (!m->metrics.empty()) out["metrics"] = metrics_json(*m);
   } else if (const auto* f = result.failed()) {
     out["failure"] = to_string(f->kind);
     out["message"] = failure_message(f->message);

@@ -2,6 +2,8 @@
 
 #include "core/target.hpp"
 #include "core/text.hpp"
+#include "measure/counters.hpp"
+#include "measure/energy.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,15 +27,16 @@ std::optional<std::string> read_file(const std::string& path) {
   return std::string(trim(text));
 }
 
-/// `0-3,8` as a number of processors.
-unsigned count_list(std::string_view list) {
-  unsigned n = 0;
+/// `0-3,8` as numbers of processors.
+std::vector<int> read_list(std::string_view list) {
+  std::vector<int> out;
   for (const auto part : split(trim(list), ',')) {
     const auto ends = split(part, '-');
     const auto first = parse_integer(ends.front()), last = parse_integer(ends.back());
-    if (first && last && *last >= *first) n += static_cast<unsigned>(*last - *first + 1);
+    if (!first || !last || *first < 0 || *last > CPU_SETSIZE) continue;
+    for (auto cpu = *first; cpu <= *last; ++cpu) out.push_back(static_cast<int>(cpu));
   }
-  return n;
+  return out;
 }
 
 std::optional<bool> read_switch(const std::string& path, std::string_view on = "1") {
@@ -122,18 +125,6 @@ std::optional<double> read_quota(const std::string& root) {
   return least;
 }
 
-std::optional<double> read_steal(const std::string& root) {
-  const auto text = read_file(root + "/proc/stat");
-  if (!text || !text->starts_with("cpu ")) return std::nullopt;
-  std::vector<double> fields;
-  for (const auto word : split(std::string_view(*text).substr(0, text->find('\n')), ' '))
-    if (const auto n = parse_double(word)) fields.push_back(*n);
-  if (fields.size() < 8) return std::nullopt;
-  double sum = 0;
-  for (std::size_t i = 0; i < 8; ++i) sum += fields[i];
-  return sum > 0 ? std::optional(fields[7] / sum) : std::nullopt;
-}
-
 std::optional<bool> read_battery(const std::string& root) {
   std::error_code ec;
   std::optional<bool> plugged;
@@ -180,13 +171,48 @@ std::string percent(double share) { return shortest(std::round(share * 1000) / 1
 
 } // namespace
 
+std::optional<processor_time> read_processor_time(const std::string& root) {
+  const auto text = read_file(root + "/proc/stat");
+  if (!text || !text->starts_with("cpu ")) return std::nullopt;
+  std::vector<double> fields;
+  for (const auto word : split(std::string_view(*text).substr(0, text->find('\n')), ' '))
+    if (const auto n = parse_double(word)) fields.push_back(*n);
+  if (fields.size() < 8) return std::nullopt;
+  processor_time out;
+  for (std::size_t i = 0; i < 8; ++i) out.all += fields[i];
+  out.stolen = fields[7];
+  return out;
+}
+
+measure::noise_places places_to_measure(const std::string& root) {
+  measure::noise_places out;
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return out;
+  std::vector<int> allowed;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &mine)) allowed.push_back(cpu);
+  if (allowed.empty()) return out;
+  // The first ones serve the interrupts of most machines.
+  out.cpu = allowed.back();
+  const auto siblings = read_list(
+      read_file(root + "/sys/devices/system/cpu/cpu" + std::to_string(out.cpu) + "/topology/thread_siblings_list")
+          .value_or(""));
+  for (const int cpu : allowed) {
+    if (cpu == out.cpu) continue;
+    const bool same_core = std::find(siblings.begin(), siblings.end(), cpu) != siblings.end();
+    (same_core ? out.sibling : out.other) = cpu;
+  }
+  return out;
+}
+
 machine_facts probe_machine(const std::string& root) {
   machine_facts f;
   f.fingerprint = machine_fingerprint();
   cpu_set_t mine;
   CPU_ZERO(&mine);
   if (::sched_getaffinity(0, sizeof mine, &mine) == 0) f.allowed = static_cast<unsigned>(CPU_COUNT(&mine));
-  f.cores = count_list(read_file(root + "/sys/devices/system/cpu/online").value_or(""));
+  f.cores = static_cast<unsigned>(read_list(read_file(root + "/sys/devices/system/cpu/online").value_or("")).size());
   if (f.cores == 0) f.cores = f.allowed;
   f.smt = read_switch(root + "/sys/devices/system/cpu/smt/active");
   f.governors = read_governors(root);
@@ -196,11 +222,18 @@ machine_facts probe_machine(const std::string& root) {
   f.container = read_container(root);
   f.quota = read_quota(root);
   f.clock_source = read_file(root + "/sys/devices/system/clocksource/clocksource0/current_clocksource");
-  f.steal = read_steal(root);
+  if (const auto time = read_processor_time(root); time && time->all > 0) f.steal = time->stolen / time->all;
   f.battery = read_battery(root);
   f.isolated = read_file(root + "/sys/devices/system/cpu/isolated");
   if (const auto text = read_file(root + "/proc/sys/kernel/perf_event_paranoid"))
     if (const auto n = parse_integer(*text)) f.perf_paranoid = static_cast<int>(*n);
+  if (root.empty()) {
+    const auto why = [](const status& s) { return s ? std::string() : s.err().message; };
+    f.no_hardware_counters = why(measure::can_count("instructions"));
+    f.no_kernel_counters = why(measure::can_count("context-switches"));
+    const auto meter = measure::energy_meter::open("package");
+    f.no_energy = meter ? std::string() : meter.err().message;
+  }
   f.memory_available = read_available(root);
   f.huge_pages = read_chosen(root + "/sys/kernel/mm/transparent_hugepage/enabled");
   f.throttled = read_throttled(root);
@@ -335,13 +368,21 @@ std::vector<finding> judge(const machine_facts& f) {
   if (f.container && !f.container->empty())
     add("container", level::note, *f.container, "limits and neighbours are set from outside");
 
-  if (!f.perf_paranoid)
-    add("hardware counters", level::absent, "", "this kernel has no performance events");
-  else if (*f.perf_paranoid > 2)
-    add("hardware counters", level::note, "forbidden", "the kernel refuses performance events to ordinary users",
-        "sysctl kernel.perf_event_paranoid=2 (as root)");
-  else
-    add("hardware counters", level::good, "allowed", "the kernel lets a process count its own events");
+  const auto add_counters = [&](const std::string& name, const std::optional<std::string>& refusal,
+                                const std::string& use) {
+    if (!refusal) {
+      add(name, level::absent, "", "not looked at");
+    } else if (refusal->empty()) {
+      add(name, level::good, "can be had", use);
+    } else {
+      // The reason, and behind the first semicolon what to do.
+      const auto cut = std::min(refusal->find("; "), refusal->size());
+      add(name, level::note, "none", refusal->substr(0, cut), cut < refusal->size() ? refusal->substr(cut + 2) : "");
+    }
+  };
+  add_counters("hardware counters", f.no_hardware_counters, "cycles, instructions and cache misses of each run");
+  add_counters("kernel counters", f.no_kernel_counters, "page faults and context switches of each run");
+  add_counters("energy", f.no_energy, "the joules that the packages use during each run");
 
   if (f.memory_available && *f.memory_available < 512.0 * 1024 * 1024)
     add("memory", level::warning, shortest(std::round(*f.memory_available / (1024 * 1024))) + " MiB free",
@@ -353,6 +394,60 @@ std::vector<finding> judge(const machine_facts& f) {
   if (f.huge_pages && *f.huge_pages == "always")
     add("huge pages", level::note, "always", "large pages come and go by chance, and with them some per cent of speed",
         "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
+  return out;
+}
+
+std::vector<finding> judge(const measure::machine_noise& noise, std::optional<double> stolen, double tolerance) {
+  using level = finding::level;
+  std::vector<finding> out;
+  const auto fine = [](double share) { return shortest(std::round(share * 10000) / 100) + " %"; };
+  const auto rise = [&](double share) { return (share < 0 ? "" : "+") + fine(share); };
+  std::string siblings, others;
+  double worst_sibling = 0, worst_other = 0;
+  for (const auto& w : noise.works) {
+    const std::string what = to_string(w.what);
+    const auto& q = w.quiet;
+    const double worst = std::max({q.spread, std::abs(q.drift), q.taken});
+    const auto status = worst > tolerance ? level::warning : worst > tolerance / 4 ? level::note : level::good;
+    std::string remedy;
+    if (status == level::warning)
+      remedy = q.taken > tolerance ? "others take the processor: end them, or measure on another machine"
+               : std::abs(q.drift) > tolerance
+                   ? "the speed drifts: let it warm up, fix the frequency, and measure again"
+                   : "single runs differ: let them take longer, and repeat until the interval is narrow (run.repeats)";
+    out.push_back({what + " loop", status, "+-" + fine(q.half_width),
+                   std::to_string(q.passes) + " passes of " + human_duration(from_seconds(q.median)) + ": spread " +
+                       fine(q.spread) + ", drift " + rise(q.drift) + ", taken by others " + fine(q.taken),
+                   remedy});
+    const auto join = [&](std::string& to, double& most, const std::optional<double>& cost) {
+      if (!cost) return;
+      to += (to.empty() ? "" : ", ") + what + " " + rise(*cost);
+      most = std::max(most, *cost);
+    };
+    join(siblings, worst_sibling, w.sibling);
+    join(others, worst_other, w.other);
+  }
+  const auto add_neighbour = [&](const std::string& name, const std::string& costs, double worst,
+                                 const std::string& meaning, const std::string& remedy) {
+    if (costs.empty())
+      out.push_back({name, level::absent, "", "there is none that this process may use", ""});
+    else
+      out.push_back(
+          {name, worst > tolerance ? level::warning : level::good, costs, meaning, worst > tolerance ? remedy : ""});
+  };
+  add_neighbour("busy sibling", siblings, worst_sibling, "longer with the other thread of the core busy",
+                "keep the siblings of measured cores idle");
+  add_neighbour("busy neighbour", others, worst_other, "longer with another core busy",
+                "measure one at a time (slots: 1), and let nothing else run beside");
+  if (stolen)
+    out.push_back({"stolen meanwhile", *stolen > tolerance / 2 ? level::warning : level::good, fine(*stolen),
+                   "of the processors' time, by the host, while this was measured",
+                   *stolen > tolerance / 2 ? "the host is shared: measure when it is quiet, or on another one" : ""});
+  const bool coarse = std::max(noise.clock_step, noise.clock_cost) > 1e-6;
+  out.push_back({"timer", coarse ? level::warning : level::good,
+                 "step " + human_duration(from_seconds(noise.clock_step)),
+                 "reading it takes " + human_duration(from_seconds(noise.clock_cost)),
+                 coarse ? "let what is timed take a millisecond at least" : ""});
   return out;
 }
 

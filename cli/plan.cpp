@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "measure/substitution.hpp"
 #include "measure/validate.hpp"
+#include "search/limits.hpp"
 #include "search/strategy.hpp"
 
 #include <algorithm>
@@ -55,6 +56,7 @@ status check(const loaded_task& t) {
   if (spec.run.run.empty())
     return error{errc::invalid_spec, "has no run.command, so there is nothing to measure", spec.file};
   if (auto good = measure::validate(spec); !good) return good;
+  if (const auto good = search::run_limits::compile(spec); !good) return good.err();
   if (spec.search.fraction && !t.space->count())
     return error{errc::invalid_spec, "search.fraction needs a space that can be counted; give search.trials",
                  spec.file};

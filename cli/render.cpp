@@ -45,6 +45,38 @@ std::string values_text(const search::space& space, std::size_t parameter, std::
   return out;
 }
 
+/// The further metrics: `cpu 12.3 ms, peak_mb 40.1 MB`.
+std::string metrics_text(const measurement& m, std::span<const metric_spec> specs) {
+  std::string out;
+  for (const auto& [name, v] : m.metrics) {
+    const auto at = std::find_if(specs.begin(), specs.end(), [&name = name](const auto& s) { return s.name == name; });
+    out +=
+        (out.empty() ? "" : ", ") + name + " " + (at == specs.end() ? shortest(v) : human_value(v, at->stored_unit()));
+  }
+  return out;
+}
+
+/// What the trials' time went into, the most first: ` (run 56.1 s, build 3.00 s)`. What took nothing is left out.
+std::string phases_text(const search::tuning_times& t) {
+  std::pair<const char*, nanoseconds> phases[] = {{"build", t.build}, {"run", t.run},     {"queue", t.queue},
+                                                  {"clean", t.clean}, {"store", t.store}, {"search", t.search}};
+  std::stable_sort(std::begin(phases), std::end(phases),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string out;
+  for (const auto& [name, d] : phases)
+    if (d > nanoseconds(0)) out += (out.empty() ? " (" : ", ") + std::string(name) + " " + human_duration(d);
+  return out.empty() ? out : out + ")";
+}
+
+/// `local/slot0 93 %`.
+std::string devices_text(const search::tuning_times& t, nanoseconds wall) {
+  std::string out;
+  for (const auto& [name, busy] : t.devices)
+    if (wall > nanoseconds(0))
+      out += (out.empty() ? "" : ", ") + name + " " + shortest(std::round(seconds(busy) / seconds(wall) * 100)) + " %";
+  return out;
+}
+
 std::string spread_text(double spread) {
   return spread > 0 ? " +-" + shortest(std::round(spread * 1000) / 10) + " %" : "";
 }
@@ -260,28 +292,33 @@ std::string render_space(const task_spec& spec, const search::space& space) {
   return out;
 }
 
-std::string render_doctor(const machine_facts& facts, std::span<const finding> findings) {
+std::string render_doctor(const machine_facts& facts, std::span<const finding> findings,
+                          std::span<const finding> measured) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, v] : facts.fingerprint) rows.push_back({"  " + name, v.text()});
-  std::string out = "This machine\n" + table(rows) + "\nWhat disturbs measurements\n";
-  rows.clear();
-  std::size_t warnings = 0;
-  for (const auto& f : findings) {
-    if (f.status == finding::level::warning) ++warnings;
-    rows.push_back({"  " + std::string(to_string(f.status)), f.name, f.value.empty() ? "-" : f.value, f.meaning});
-  }
-  out += table(rows);
+  std::string out = "This machine\n" + table(rows);
+  const auto add = [&](const char* heading, std::span<const finding> some) {
+    rows.clear();
+    for (const auto& f : some)
+      rows.push_back({"  " + std::string(to_string(f.status)), f.name, f.value.empty() ? "-" : f.value, f.meaning});
+    out += heading + table(rows);
+  };
+  add("\nWhat disturbs measurements\n", findings);
+  if (!measured.empty()) add("\nWhat it costs, measured just now\n", measured);
+  std::vector<finding> all(findings.begin(), findings.end());
+  all.insert(all.end(), measured.begin(), measured.end());
   out += "\nWhat to do\n";
-  bool any = false;
+  bool any = false, urgent = false;
   for (const auto level : {finding::level::warning, finding::level::note, finding::level::absent})
-    for (const auto& f : findings)
-      if (f.status == level && !f.remedy.empty()) {
-        out += "  " + f.name + ": " + f.remedy + "\n";
-        any = true;
-      }
+    for (const auto& f : all) {
+      urgent = urgent || f.status == finding::level::warning;
+      if (f.status != level || f.remedy.empty()) continue;
+      out += "  " + f.name + ": " + f.remedy + "\n";
+      any = true;
+    }
   if (!any)
     out += "  nothing: this machine measures well\n";
-  else if (warnings == 0)
+  else if (!urgent)
     out += "  (nothing of this is urgent)\n";
   return out;
 }
@@ -350,6 +387,7 @@ std::string render_report(const actors::tuning_report& r) {
   if (r.best) {
     const auto& m = *r.best->result->measured();
     rows.push_back({"  best", human_value(m.value, r.of->metric().stored_unit()) + spread_text(m.spread)});
+    if (const auto more = metrics_text(m, r.of->spec.run.metrics); !more.empty()) rows.push_back({"  metrics", more});
     rows.push_back({"  configuration", r.best->config.text()});
     if (r.standard) {
       const auto times = actors::speedup(r);
@@ -367,9 +405,8 @@ std::string render_report(const actors::tuning_report& r) {
   trials += ", " + std::to_string(r.counts.cached) + " cached";
   if (const auto f = failures_text(r.counts.failed); !f.empty()) trials += ", " + f;
   rows.push_back({"  trials", trials});
-  rows.push_back({"  time", human_duration(r.wall) + " (build " + human_duration(r.times.build) + ", run " +
-                                human_duration(r.times.run) + ", queue " + human_duration(r.times.queue) + ", search " +
-                                human_duration(r.times.search) + ")"});
+  rows.push_back({"  time", human_duration(r.wall) + phases_text(r.times)});
+  if (const auto busy = devices_text(r.times, r.wall); !busy.empty()) rows.push_back({"  busy", busy});
   rows.push_back({"  stopped because", search::to_string(r.reason)});
   return out + table(rows);
 }

@@ -36,7 +36,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 std::string shell_word(const std::string& text);
 
 std::string render_space(const task_spec& spec, const search::space& space);
-std::string render_doctor(const machine_facts& facts, std::span<const finding> findings);
+/// `measured`: what the reference loops showed; empty: they were not run.
+std::string render_doctor(const machine_facts& facts, std::span<const finding> findings,
+                          std::span<const finding> measured = {});
 
 /// The best configurations, best first. text: a line each; the other forms (not json): the first alone.
 /// `device` is where they were measured, for the comment of the header and CMake forms.

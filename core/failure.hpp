@@ -10,7 +10,7 @@ namespace attune {
 
 /// Why a trial has no measurement. A failure is a kind, never a number.
 enum class failure_kind : std::uint8_t {
-  invalid_config, ///< the configuration is not in the space, or the candidate said so
+  invalid_config, ///< the configuration is not in the space, the candidate said so, or its run broke a limit
   build_error,    ///< the build ended with an error
   build_timeout,  ///< the build reached its limit
   run_error,      ///< the run ended with an error or by a signal

@@ -33,9 +33,15 @@ struct bound {
   friend bool operator==(const bound&, const bound&) = default;
 };
 
-/// Where the time of one trial went, monotonic.
+/// Where the time of one trial went, monotonic, from its proposal to the hand-over of its result to the store: without
+/// a gap. What follows, the tuner sees alone (search/tuning.hpp).
 struct phase_times {
-  nanoseconds queue{0}, build{0}, run{0}, search{0};
+  nanoseconds queue{0};  ///< waiting: for the cache, a builder, a slot, another try
+  nanoseconds build{0};  ///< in a builder's hands
+  nanoseconds run{0};    ///< in a runner's hands: warm-up, repeats and check
+  nanoseconds search{0}; ///< of the strategy, where a record states it
+  nanoseconds clean{0};  ///< from the end of its runs: cleaning the samples, deleting its folder
+  nanoseconds sum() const noexcept { return queue + build + run + search + clean; }
   friend bool operator==(const phase_times&, const phase_times&) = default;
 };
 

@@ -1,6 +1,7 @@
 #include "core/spec.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace attune {
@@ -28,5 +29,23 @@ double metric_spec::divisor() const {
 }
 
 std::string metric_spec::stored_unit() const { return unit == "ms" || unit == "us" || unit == "ns" ? "s" : unit; }
+
+std::span<const std::string_view> counter_names() noexcept {
+  static constexpr std::array<std::string_view, 11> names{
+      "cycles",     "instructions", "cache-references", "cache-misses",     "branches",      "branch-misses",
+      "task-clock", "page-faults",  "major-faults",     "context-switches", "cpu-migrations"};
+  return names;
+}
+
+std::span<const std::string_view> energy_domains() noexcept {
+  static constexpr std::array<std::string_view, 5> names{"package", "cores", "ram", "gpu", "psys"};
+  return names;
+}
+
+std::span<const std::pair<std::string_view, double>> memory_units() noexcept {
+  static constexpr std::array<std::pair<std::string_view, double>, 7> units{
+      {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}}};
+  return units;
+}
 
 } // namespace attune

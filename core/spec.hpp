@@ -9,7 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -99,18 +102,32 @@ struct build_spec {
 enum class goal : std::uint8_t { minimize, maximize };
 const char* to_string(goal g) noexcept;
 
-/// How a number is taken from a run.
+/// How a number is taken from a run: from what it writes, or (wall and what follows) from its processes.
 struct metric_spec {
-  enum class from : std::uint8_t { last_number, pattern, json, file, wall };
+  enum class from : std::uint8_t { last_number, pattern, json, file, wall, cpu, memory, counter, energy };
   std::string name = "time";
   from source = from::last_number;
-  std::string expression; ///< the pattern, JSON pointer or file path that `source` needs
+  std::string expression; ///< the pattern, JSON pointer, file path, counter or energy domain that `source` needs
   std::string unit = "s"; ///< as written; s ms us ns are stored in seconds
   goal direction = goal::minimize;
+  /// Of a run's processes, not of what they write: one sample a run.
+  bool of_processes() const noexcept { return source >= from::wall; }
   /// The unit as stored: "s" for the four units of time, else `unit`.
   std::string stored_unit() const;
   /// What a written number is divided by to be stored (dividing by 1000 rounds once, multiplying by 0.001 twice).
   double divisor() const;
+};
+
+/// The words that a metric's source may be followed by: the counters (named as perf names its events), the energy
+/// domains of RAPL, the units of memory with the bytes of one.
+std::span<const std::string_view> counter_names() noexcept;
+std::span<const std::string_view> energy_domains() noexcept;
+std::span<const std::pair<std::string_view, double>> memory_units() noexcept;
+
+/// What a run must keep to be a result: an expression over the metrics' names (the constraints' language).
+struct limit_spec {
+  std::string expression;
+  source_place place{};
 };
 
 /// How often a run is repeated: until the 95 % confidence interval of the median is within +-until (a fraction) of it.
@@ -134,6 +151,7 @@ struct run_spec {
   std::uint32_t warmup = 0;
   repeat_spec repeats;
   check_spec check;
+  std::vector<limit_spec> limits; ///< of the cleaned values; a configuration that breaks one is an invalid_config
 };
 
 struct search_spec {

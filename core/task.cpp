@@ -45,6 +45,14 @@ const char* name_of(metric_spec::from source) noexcept {
     return "file";
   case metric_spec::from::wall:
     return "wall";
+  case metric_spec::from::cpu:
+    return "cpu";
+  case metric_spec::from::memory:
+    return "memory";
+  case metric_spec::from::counter:
+    return "counter";
+  case metric_spec::from::energy:
+    return "energy";
   }
   return "";
 }
@@ -89,6 +97,7 @@ result<std::string> method_form(const task_spec& spec) {
     field(out, "metric.unit", m.unit);
     field(out, "metric.goal", to_string(m.direction));
   }
+  for (const auto& limit : spec.run.limits) field(out, "limit", limit.expression);
   return out;
 }
 

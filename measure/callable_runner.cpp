@@ -1,11 +1,14 @@
 #include "measure/callable_runner.hpp"
 
 #include "core/text.hpp"
+#include "core/thread_time.hpp"
 #include "measure/metric.hpp"
 #include "measure/protocol.hpp"
+#include "measure/statistics.hpp"
 #include "measure/topology.hpp"
 #include "measure/trial_process.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -194,10 +197,17 @@ void callable_runner::call(const trial& what, const callback& done) {
   };
   if (!task.objective) return fail(failure_kind::internal, "the task has no callable");
 
+  // The further metrics that a callable can have: the CPU time of its calls, in seconds.
+  const bool cpu = std::any_of(spec.metrics.begin(), spec.metrics.end(), [&](const metric_spec& m) {
+    return m.source == metric_spec::from::cpu && &m != &metric;
+  });
+  series cpu_samples(what.once() ? 0 : spec.warmup);
+  double cpu_last = 0;
   protocol samples(what);
   while (!samples.enough()) {
     std::variant<std::vector<double>, failure> got;
     if (watch_->cancelled()) return fail(failure_kind::cancelled, "the run was cancelled");
+    const auto cpu_begun = cpu ? thread_time().monotonic() : nanoseconds{0};
     auto token = watch_->begin(spec.timeout);
     std::optional<std::string> thrown;
     try {
@@ -207,7 +217,12 @@ void callable_runner::call(const trial& what, const callback& done) {
     } catch (...) {
       thrown = "the callable threw something that is no std::exception";
     }
-    switch (watch_->end()) {
+    const auto how = watch_->end();
+    if (cpu) {
+      cpu_last = seconds(thread_time().monotonic() - cpu_begun);
+      cpu_samples.add({&cpu_last, 1});
+    }
+    switch (how) {
     case watch::ending::returned:
       break;
     case watch::ending::limit:
@@ -225,7 +240,12 @@ void callable_runner::call(const trial& what, const callback& done) {
     if (samples.enough()) break;
     if (auto stopped = samples.hopeless(what.rival, metric.direction, what.noise)) return finish(std::move(*stopped));
   }
-  finish(samples.result(out.notes));
+  measurement result = samples.result(out.notes);
+  for (const metric_spec& m : spec.metrics)
+    if (m.source == metric_spec::from::cpu && &m != &metric)
+      result.metrics.emplace_back(m.name,
+                                  cpu_samples.samples().empty() ? cpu_last : summarize(cpu_samples.steady()).value);
+  finish(std::move(result));
 }
 
 } // namespace attune::measure

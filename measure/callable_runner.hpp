@@ -9,6 +9,8 @@ namespace attune::measure {
 /// Runs task.objective: one call gives one sample or more; warm-up and repeats as for commands, and the same rules for
 /// what a good sample is. An exception is a run_error with its text.
 ///
+/// A further metric of the source `cpu` is the CPU time of the thread that calls, one sample a call.
+///
 /// A trial with a rival is stopped early (bound) where protocol::hopeless() says so.
 ///
 /// The limit holds for each call; at the limit the token is asked to stop, and what the call then returns is a

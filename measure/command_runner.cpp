@@ -1,5 +1,8 @@
 #include "measure/command_runner.hpp"
 
+#include "core/value.hpp"
+#include "measure/counters.hpp"
+#include "measure/energy.hpp"
 #include "measure/metric.hpp"
 #include "measure/protocol.hpp"
 #include "measure/scratch.hpp"
@@ -8,6 +11,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,6 +38,10 @@ result<std::string> read_end(const std::string& path) {
   return out;
 }
 
+std::string megabytes(std::uint64_t bytes) {
+  return shortest(std::round(static_cast<double>(bytes) / 1e5) / 10) + " MB";
+}
+
 /// So that what an earlier run wrote is never taken for this one's: the file stays as it is but for its time.
 void mark_as_old(const std::string& path) {
   timespec times[2] = {{0, UTIME_OMIT}, {0, 0}};
@@ -56,7 +64,13 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   std::optional<protocol> samples;
   std::vector<std::string> files; ///< of the metrics that are read from one; else empty
   std::vector<series> further;    ///< of the further metrics
+  std::vector<double> last;       ///< the last sample of each, warm-up or not
   std::vector<bool> dropped;      ///< those that were left out
+  std::vector<perf_event_attr> counters;
+  std::vector<std::size_t> counter_of;                            ///< for each metric, where its counter is among them
+  bool peak = false;                                              ///< a metric asks for it
+  std::vector<std::pair<std::size_t, energy_meter>> meters;       ///< with the metric's index
+  std::vector<energy_meter::reading> energy_before, energy_after; ///< of the last run
   std::uint32_t done_runs = 0;
   bool checked = false;
   nanoseconds begun{0};
@@ -95,8 +109,22 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     const auto& metrics = spec().run.metrics;
     further.assign(metrics.size(), series(what->once() ? 0 : spec().run.warmup));
     dropped.resize(metrics.size());
+    last.resize(metrics.size());
     files.resize(metrics.size());
+    counter_of.resize(metrics.size());
     for (std::size_t i = 0; i < metrics.size(); ++i) {
+      peak = peak || metrics[i].source == metric_spec::from::memory;
+      if (metrics[i].source == metric_spec::from::counter) {
+        auto asked = counter_attribute(metrics[i].expression);
+        if (!asked) return fail(failure_kind::internal, "there is no counter '" + metrics[i].expression + "'");
+        counter_of[i] = counters.size();
+        counters.push_back(*asked);
+      }
+      if (metrics[i].source == metric_spec::from::energy) {
+        auto meter = energy_meter::open(metrics[i].expression);
+        if (!meter) return fail(failure_kind::internal, meter.err().message);
+        meters.emplace_back(i, std::move(*meter));
+      }
       if (metrics[i].source != metric_spec::from::file) continue;
       auto path = names->expand(metrics[i].expression);
       if (!path) return fail(failure_kind::invalid_config, path.err().text());
@@ -112,6 +140,12 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   void start(const command& which, nanoseconds timeout, void (job::*then)(const process_result&)) {
     auto request = request_for(which, *names, spec(), spec().run.cwd, built->directory, timeout, options.limits);
     if (!request) return fail(failure_kind::invalid_config, request.err().text());
+    if (then == &job::ran) {
+      request->counters = counters;
+      request->peak = peak;
+      energy_before.clear();
+      for (const auto& [i, meter] : meters) energy_before.push_back(meter.read());
+    }
     std::unique_lock lock(mutex);
     if (cancelled) {
       lock.unlock();
@@ -144,6 +178,8 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   }
 
   void ran(const process_result& ended) {
+    energy_after.clear();
+    for (const auto& [i, meter] : meters) energy_after.push_back(meter.read());
     used(ended);
     const nanoseconds given = limit();
     if (ended.how == process_result::ending::timed_out && given != spec().run.timeout)
@@ -157,12 +193,61 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     go_on();
   }
 
+  /// Gives the reader of a metric of the processes its amount.
+  void take_amount(std::size_t i, const process_result& ended, run_output& into) {
+    const metric_spec& metric = spec().run.metrics[i];
+    switch (metric.source) {
+    case metric_spec::from::cpu:
+      into.amount = seconds(ended.used.cpu);
+      return;
+    case metric_spec::from::memory: {
+      if (ended.used.peak_bytes > 0) {
+        into.amount = static_cast<double>(ended.used.peak_bytes);
+        return;
+      }
+      const std::string floor = megabytes(ended.peak_floor);
+      into.missing = "the peak is below the " + floor +
+                     " that Attune itself has had, in which the process is born: the kernel tells no less";
+      if (i == spec().run.objective) return;
+      into.amount = static_cast<double>(ended.peak_floor);
+      add_notes(out.notes, {"the metric '" + metric.name + "' is at most what is given: " + into.missing});
+      return;
+    }
+    case metric_spec::from::counter: {
+      const auto& read = ended.counters;
+      const auto at = counter_of[i];
+      if (at >= read.size() || !read[at] || (read[at]->share() == 0 && read[at]->enabled_ns > 0)) {
+        into.missing = "'" + metric.expression + "' was never counted: other events keep the unit busy";
+        return;
+      }
+      const double value = read[at]->scaled();
+      into.amount = metric.expression == "task-clock" ? value / 1e9 : value;
+      if (read[at]->share() < 0.999)
+        add_notes(out.notes, {"'" + metric.expression +
+                              "' shared the unit with other events: counted for a part of the time and scaled"});
+      return;
+    }
+    case metric_spec::from::energy:
+      for (std::size_t k = 0; k < meters.size(); ++k) {
+        if (meters[k].first != i) continue;
+        if (energy_before[k].empty() || energy_after[k].empty())
+          into.missing = "its counter could not be read";
+        else
+          into.amount = meters[k].second.between(energy_before[k], energy_after[k]);
+      }
+      return;
+    default:
+      return;
+    }
+  }
+
   /// False where the trial has ended with it.
   bool take_metrics(const process_result& ended) {
     const auto& metrics = spec().run.metrics;
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       if (dropped[i]) continue;
       run_output run{&ended.out, ended.wall, {}};
+      take_amount(i, ended, run);
       extracted taken;
       bool readable = true;
       if (!files[i].empty()) {
@@ -181,6 +266,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
           samples->add(kept);
         } else {
           further[i].add(kept);
+          last[i] = good->back();
         }
       } else if (i == spec().run.objective) {
         finish(
@@ -211,9 +297,15 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     }
     measurement result = samples->result(out.notes);
     const auto& metrics = spec().run.metrics;
-    for (std::size_t i = 0; i < metrics.size(); ++i)
-      if (i != spec().run.objective && !dropped[i] && !further[i].samples().empty())
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      if (i == spec().run.objective || dropped[i]) continue;
+      if (!further[i].samples().empty()) {
         result.metrics.emplace_back(metrics[i].name, summarize(further[i].steady()).value);
+      } else if (metrics[i].of_processes()) {
+        result.metrics.emplace_back(metrics[i].name, last[i]);
+        add_notes(out.notes, {"the metric '" + metrics[i].name + "' is the warm-up's: it was the only run"});
+      }
+    }
     finish(std::move(result));
   }
 };

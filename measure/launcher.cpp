@@ -29,6 +29,9 @@ struct child_plan {
   pid_t parent;
   bool outlives;
   const cpu_set_t* cpus; ///< null: as the tuner
+  perf_event_attr* counters;
+  std::size_t counter_count;
+  int* opened; ///< written by the child: the descriptors of the counters, in the tuner's table
   // Written by the child, read by the tuner once it runs again.
   volatile int failed_step;
   volatile int code;
@@ -50,6 +53,23 @@ struct kernel_default_action {
 ATTUNE_PLAIN int run_child(void* raw) {
   auto* plan = static_cast<child_plan*>(raw);
   syscall(SYS_setsid);
+  if (plan->counter_count > 0) {
+    // The table is the tuner's still: what is opened here stays open there.
+    for (std::size_t i = 0; i < plan->counter_count; ++i) {
+      long fd = syscall(SYS_perf_event_open, &plan->counters[i], 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+      plan->opened[i] = static_cast<int>(fd);
+      if (fd < 0) {
+        plan->failed_step = static_cast<int>(launch_result::step::counter);
+        plan->code = errno;
+        syscall(SYS_exit_group, 127);
+      }
+    }
+    if (syscall(SYS_unshare, CLONE_FILES) != 0) {
+      plan->failed_step = static_cast<int>(launch_result::step::counter);
+      plan->code = errno;
+      syscall(SYS_exit_group, 127);
+    }
+  }
   if (!plan->outlives) {
     syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     // The tuner may have died before the line above: then nobody would end this process.
@@ -179,6 +199,10 @@ launch_result launch(const launch_request& request) {
   for (int cpu : request.cpus)
     if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &cpus);
 
+  auto counters = request.counters;
+  std::vector<int> opened(counters.size(), -1);
+  const unsigned long long sharing = counters.empty() ? 0 : CLONE_FILES;
+
   child_plan plan{program_pointers.data(),
                   argv.data(),
                   environment.data(),
@@ -189,6 +213,9 @@ launch_result launch(const launch_request& request) {
                   getpid(),
                   request.outlives,
                   request.cpus.empty() ? nullptr : &cpus,
+                  counters.data(),
+                  counters.size(),
+                  opened.data(),
                   0,
                   0};
 
@@ -201,7 +228,7 @@ launch_result launch(const launch_request& request) {
   int code = 0;
 #ifdef __x86_64__
   clone_args args{};
-  args.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
+  args.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | sharing;
   args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
   args.stack = reinterpret_cast<std::uint64_t>(stack.base());
@@ -220,10 +247,12 @@ launch_result launch(const launch_request& request) {
   bool unknown = true;
 #endif
   if (unknown) {
-    pid = clone(run_child, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+    pid = clone(run_child, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD | static_cast<int>(sharing),
+                &plan, &pidfd);
     code = pid < 0 ? errno : 0;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  for (int fd : opened) result.counters.emplace_back(fd);
 
   if (pid < 0) {
     result.failed = launch_result::step::clone;
@@ -252,6 +281,8 @@ std::string explain(const launch_result& result, const launch_request& request) 
     return {};
   case launch_result::step::clone:
     return "cannot make a process for '" + program + "': " + why;
+  case launch_result::step::counter:
+    return "cannot count the events of '" + program + "': " + why;
   case launch_result::step::directory:
     return "cannot run in the folder '" + request.directory + "': " + why;
   case launch_result::step::exec:
@@ -267,7 +298,7 @@ std::string explain(const launch_result& result, const launch_request& request) 
 }
 
 bool is_infrastructure(const launch_result& result) noexcept {
-  if (result.failed == launch_result::step::clone) return true;
+  if (result.failed == launch_result::step::clone || result.failed == launch_result::step::counter) return true;
   switch (result.code) {
   case EAGAIN:
   case ENOMEM:

@@ -89,6 +89,39 @@ std::string shown(std::string_view text) {
   return text.size() > 60 ? out + "…" : out;
 }
 
+/// `unit` among memory_units().
+std::optional<double> bytes_of(std::string_view unit) {
+  for (const auto& [name, bytes] : memory_units())
+    if (name == unit) return bytes;
+  return std::nullopt;
+}
+
+/// What is wrong with a metric of the processes, as `a time (wall) and cannot be in 'MB'`; empty: nothing.
+std::string wrong_amount(const metric_spec& spec) {
+  const auto known = [&](std::span<const std::string_view> words) {
+    return std::find(words.begin(), words.end(), spec.expression) != words.end();
+  };
+  const std::string cannot = " and cannot be in '" + spec.unit + "'";
+  const bool time = spec.stored_unit() == "s";
+  switch (spec.source) {
+  case metric_spec::from::wall:
+    return time ? "" : "a time (wall)" + cannot;
+  case metric_spec::from::cpu:
+    return time ? "" : "a time (cpu)" + cannot;
+  case metric_spec::from::memory:
+    return bytes_of(spec.unit) ? "" : "memory" + cannot + ": B, kB, MB, GB, KiB, MiB or GiB";
+  case metric_spec::from::energy:
+    if (!known(energy_domains())) return "the energy of '" + spec.expression + "', which is no domain of RAPL";
+    return spec.unit == "J" ? "" : "an energy" + cannot + ": J";
+  case metric_spec::from::counter:
+    if (!known(counter_names())) return "of '" + spec.expression + "', which is no counter";
+    if (spec.expression == "task-clock") return time ? "" : "a time (task-clock)" + cannot;
+    return time ? "a count" + cannot : "";
+  default:
+    return {};
+  }
+}
+
 } // namespace
 
 struct metric_reader::compiled {
@@ -136,8 +169,11 @@ result<metric_reader> metric_reader::make(const metric_spec& spec) {
     if (spec.expression.empty()) return bad("the file of the metric '" + spec.name + "' has no name");
     break;
   case metric_spec::from::wall:
-    if (spec.stored_unit() != "s")
-      return bad("the metric '" + spec.name + "' is a time (wall) and cannot be in '" + spec.unit + "'");
+  case metric_spec::from::cpu:
+  case metric_spec::from::memory:
+  case metric_spec::from::counter:
+  case metric_spec::from::energy:
+    if (auto wrong = wrong_amount(spec); !wrong.empty()) return bad("the metric '" + spec.name + "' is " + wrong);
     break;
   case metric_spec::from::last_number:
     break;
@@ -215,6 +251,18 @@ extracted metric_reader::extract(const run_output& run) const {
   case metric_spec::from::wall:
     samples.push_back(seconds(run.wall));
     return finish(1);
+
+  case metric_spec::from::cpu:
+  case metric_spec::from::memory:
+  case metric_spec::from::counter:
+  case metric_spec::from::energy: {
+    if (!run.amount) return fail(name + " is missing: " + run.missing);
+    samples.push_back(*run.amount);
+    auto checked = finish(spec.source == metric_spec::from::memory ? bytes_of(spec.unit).value_or(1) : 1);
+    // No page fault, no joule: an ordinary count.
+    checked.notes.clear();
+    return checked;
+  }
 
   case metric_spec::from::file: {
     auto number = last_number(run.file);

@@ -22,10 +22,12 @@
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <deque>
 #include <fcntl.h>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
@@ -61,6 +63,17 @@ std::uint64_t own_peak_bytes() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   return static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+}
+
+/// Of this program alone: the figure above also holds what started it.
+std::uint64_t own_peak_bytes_since_exec() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("VmHWM:")) {
+      const auto digits = line.find_first_of("0123456789");
+      if (digits != std::string::npos) return std::strtoull(line.c_str() + digits, nullptr, 10) * 1024;
+    }
+  return own_peak_bytes();
 }
 
 /// A descriptor that is none of 0, 1 and 2, which the child's are copied to.
@@ -216,7 +229,7 @@ private:
     std::uint64_t start_ticks = 0;
     std::string mark;
     clock::time_point begun, ended, phase_end;
-    std::uint64_t base_peak = 0; ///< the tuner's own peak at the birth of the child
+    std::vector<descriptor> counters;
     phase now = phase::running;
     bool exited = false;
     std::optional<process_result::ending> verdict; ///< why it was ended, where it was
@@ -312,6 +325,7 @@ private:
     launching.out = out.write.get();
     launching.err = err.write.get();
     launching.cpus = c->request.cpus;
+    launching.counters = c->request.counters;
     if (cgroups_) c->group = cgroups_->take();
     launching.cgroup = c->group ? c->group->descriptor_of() : -1;
     c->start_ticks = boot_ticks();
@@ -331,7 +345,9 @@ private:
       c->result.infrastructure = is_infrastructure(launched);
       return answer(*c);
     }
-    c->base_peak = own_peak_bytes();
+    // The kernel's figures are sums over processors that may lag a little.
+    c->result.peak_floor = c->request.peak ? own_peak_bytes_since_exec() + (std::uint64_t{1} << 20) : own_peak_bytes();
+    c->counters = std::move(launched.counters);
     c->pid = launched.pid;
     asio::error_code code;
     c->pidfd.assign(launched.pidfd.release(), code);
@@ -585,8 +601,10 @@ private:
     if (wait_pidfd(c->pidfd.native_handle(), info, &used, WEXITED | WNOHANG)) {
       c->result.used.cpu = of(used.ru_utime) + of(used.ru_stime);
       auto peak = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
-      c->result.used.peak_bytes = peak > c->base_peak ? peak : 0;
+      c->result.used.peak_bytes = peak > c->result.peak_floor ? peak : 0;
     }
+    for (const descriptor& fd : c->counters) c->result.counters.push_back(read_counter(fd.get()));
+    c->counters.clear();
     if (!c->exited) c->ended = clock::now();
     c->result.wall = c->ended - c->begun;
     if (c->verdict)

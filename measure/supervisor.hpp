@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "core/measurement.hpp"
 #include "measure/capture.hpp"
+#include "measure/counters.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,13 +41,15 @@ struct supervisor_options {
 
 /// One process to be started.
 struct process_request {
-  std::vector<std::string> argv;        ///< not empty
-  std::vector<std::string> environment; ///< `NAME=value`, added to the tuner's own and stronger than that
-  std::string directory;                ///< empty: the tuner's
-  nanoseconds timeout{0};               ///< from the start of the process, never of a queue; 0: none
-  std::size_t out_cap = 1 << 20;        ///< bytes of standard output that are kept; the rest is read and dropped
-  std::size_t err_cap = 64 << 10;       ///< the same of standard error
-  std::vector<int> cpus;                ///< the processors that it may use; empty: the tuner's own
+  std::vector<std::string> argv;         ///< not empty
+  std::vector<std::string> environment;  ///< `NAME=value`, added to the tuner's own and stronger than that
+  std::string directory;                 ///< empty: the tuner's
+  nanoseconds timeout{0};                ///< from the start of the process, never of a queue; 0: none
+  std::size_t out_cap = 1 << 20;         ///< bytes of standard output that are kept; the rest is read and dropped
+  std::size_t err_cap = 64 << 10;        ///< the same of standard error
+  std::vector<int> cpus;                 ///< the processors that it may use; empty: the tuner's own
+  std::vector<perf_event_attr> counters; ///< what is counted of it and of all its descendants (counters.hpp)
+  bool peak = false;                     ///< its peak memory is wanted: as exactly as it can be told
 };
 
 /// How one process ended.
@@ -65,6 +68,10 @@ struct process_result {
   nanoseconds wall{0}; ///< monotonic, from just before it was made until its end was seen; 0 where not started
   resource_use used;   ///< of it and of the descendants that it waited for; peak_bytes 0 where it cannot be told (the
                        ///< kernel counts the tuner's own memory into it, as the child is born in it)
+  /// What its own peak must pass to be known: the tuner's, in which it is born (with some room for the kernel's
+  /// counting).
+  std::uint64_t peak_floor = 0;
+  std::vector<std::optional<counted>> counters; ///< as they were asked for; none: it could not be read
   captured out, err;
   bool left_running = false; ///< it ended by itself and left descendants, which were killed
   std::vector<std::string>

@@ -2,6 +2,8 @@
 
 #include "core/text.hpp"
 #include "core/value.hpp"
+#include "measure/counters.hpp"
+#include "measure/energy.hpp"
 #include "measure/metric.hpp"
 #include "measure/substitution.hpp"
 
@@ -71,6 +73,23 @@ status check_limit(const task_spec& spec, nanoseconds limit, const std::string& 
   return {};
 }
 
+/// Whether this machine gives what the metric is taken from.
+status check_source(const task_spec& spec, const metric_spec& metric) {
+  const std::string place = "run.metric '" + metric.name + "': ";
+  if (spec.run.run.empty() && metric.of_processes() && metric.source != metric_spec::from::cpu &&
+      &metric != &spec.run.metrics[spec.run.objective])
+    return bad(spec, place + "a callable runs no process of its own; beside its objective only cpu can be had");
+  if (metric.source == metric_spec::from::counter && !spec.run.run.empty())
+    if (auto can = can_count(metric.expression); !can.ok()) return bad(spec, place + can.err().message);
+  if (metric.source == metric_spec::from::energy && !spec.run.run.empty()) {
+    if (auto meter = energy_meter::open(metric.expression); !meter) return bad(spec, place + meter.err().message);
+    if (spec.measure.slots.said() && spec.measure.slots != how_many(1))
+      return bad(spec, place + "the energy is that of all runs at once where measure.slots is " +
+                           to_string(spec.measure.slots) + "; give slots: 1");
+  }
+  return {};
+}
+
 status check_metrics(const task_spec& spec, const substitution& names) {
   const run_spec& run = spec.run;
   if (run.metrics.empty()) return bad(spec, "run.metric: there is none");
@@ -81,6 +100,7 @@ status check_metrics(const task_spec& spec, const substitution& names) {
     if (metric.unit.empty()) return bad(spec, "run.metric: the unit of '" + metric.name + "' is empty");
     auto reader = metric_reader::make(metric);
     if (!reader) return bad(spec, "run.metric: " + reader.err().message);
+    if (auto had = check_source(spec, metric); !had.ok()) return had;
     if (metric.source == metric_spec::from::file)
       if (auto checked = check_text(spec, names, metric.expression, "run.metric.file", false); !checked.ok())
         return checked;

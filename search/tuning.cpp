@@ -33,6 +33,30 @@ std::uint64_t tuning_counts::failures() const noexcept {
   return std::accumulate(failed.begin(), failed.end(), std::uint64_t{0});
 }
 
+namespace {
+
+void add_busy(std::vector<std::pair<std::string, nanoseconds>>& devices, const std::string& name, nanoseconds d) {
+  const auto at = std::lower_bound(devices.begin(), devices.end(), name,
+                                   [](const auto& device, const std::string& wanted) { return device.first < wanted; });
+  if (at != devices.end() && at->first == name)
+    at->second += d;
+  else
+    devices.insert(at, {name, d});
+}
+
+} // namespace
+
+void tuning_times::add(const tuning_times& other) {
+  build += other.build;
+  run += other.run;
+  queue += other.queue;
+  clean += other.clean;
+  store += other.store;
+  search += other.search;
+  trials += other.trials;
+  for (const auto& [name, d] : other.devices) add_busy(devices, name, d);
+}
+
 tuning::tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tuning_limits limits, std::uint64_t session)
     : task_(std::move(of)), space_(std::move(over)), strategy_(std::move(how)), limits_(limits), session_(session) {
   for (const auto& p : task_->spec.parameters)
@@ -240,7 +264,21 @@ void tuning::replay(const told_step& step, const configuration& config, const ke
   faults_ = 0;
 }
 
-std::optional<told_step> tuning::tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now) {
+void tuning::account(const trial& which, const outcome& result, nanoseconds told, std::optional<nanoseconds> arrived) {
+  const auto& p = result.phases;
+  times_.build += p.build;
+  times_.run += p.run;
+  times_.queue += p.queue;
+  times_.clean += p.clean;
+  if (p.run > nanoseconds(0)) add_busy(times_.devices, result.runner, p.run);
+  if (!arrived) return;
+  times_.store += std::max(nanoseconds(0), *arrived - (which.proposed + p.sum()));
+  times_.search += told - *arrived;
+  times_.trials += told - which.proposed;
+}
+
+std::optional<told_step> tuning::tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now,
+                                      std::optional<nanoseconds> arrived) {
   if (flight_of(which.number) == nullptr || which.session != session_) return std::nullopt;
   const point where = land(which.number);
   const auto* f = result->failed();
@@ -251,11 +289,7 @@ std::optional<told_step> tuning::tell(const trial& which, const outcome_ptr& res
   const told_step step{which.number, asked_};
   strategy_->tell(where, observe(*result));
   take(which.config, which.key, which.number, result, from_cache);
-  if (!from_cache) {
-    times_.build += result->phases.build;
-    times_.run += result->phases.run;
-    times_.queue += result->phases.queue;
-  }
+  if (!from_cache) account(which, *result, now, arrived);
   if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
   if (faults_ >= limits_.faults_in_a_row) stop(stop_reason::error);
   tick(now);

@@ -55,9 +55,15 @@ struct tuning_counts {
   std::uint64_t failures() const noexcept;
 };
 
-/// Sums over the trials of this process.
+/// Where the time went: sums over the trials that this process measured (core/measurement.hpp, phase_times), with what
+/// their tuner saw behind that. Trials overlap: the sums may pass the wall time.
 struct tuning_times {
-  nanoseconds build{0}, run{0}, queue{0}, search{0};
+  nanoseconds build{0}, run{0}, queue{0}, clean{0};
+  nanoseconds store{0};  ///< from the hand-over of a result until it was durable and its tuner had it
+  nanoseconds search{0}; ///< the strategy's: asking and telling, waiting for a training
+  nanoseconds trials{0}; ///< from proposal to told: what the phases account for
+  std::vector<std::pair<std::string, nanoseconds>> devices; ///< the time that each slot ran trials, sorted by name
+  void add(const tuning_times& other);
 };
 
 /// One step of the search in the order in which the strategy was told: what a journal must hold to come back to this
@@ -95,8 +101,10 @@ public:
   trial_ptr propose(nanoseconds now);
 
   /// How a trial ended. Returns the step for the journal; none for a trial that is not in flight (a second answer) and
-  /// for a cancelled one, which counts as never proposed.
-  std::optional<told_step> tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now);
+  /// for a cancelled one, which counts as never proposed. `arrived`: when the caller had the result, durable; none
+  /// where that says nothing of the times between, as the caller measured by itself.
+  std::optional<told_step> tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now,
+                                std::optional<nanoseconds> arrived = std::nullopt);
 
   /// Work of the strategy's that may be run beside the search: it is in the caller's hands until end_training(). Null:
   /// none. Where nobody takes it, the strategy does it itself when it is needed.
@@ -146,7 +154,7 @@ public:
   }
   const tuning_counts& counts() const noexcept { return counts_; }
   const tuning_times& times() const noexcept { return times_; }
-  /// Time spent in asking and telling, as its owner measured it.
+  /// Time spent in asking and telling, as its owner measured it: beside what tell() sees of it.
   void add_search_time(nanoseconds d) { times_.search += d; }
   const std::optional<failure>& first_failure() const noexcept { return first_failure_; }
   std::size_t in_flight() const noexcept { return flying_; }
@@ -171,6 +179,7 @@ private:
   void contend(best_so_far one);
   void learn_noise(const measurement& m);
   std::optional<double> noise() const;
+  void account(const trial& which, const outcome& result, nanoseconds told, std::optional<nanoseconds> arrived);
 
   task_ptr task_;
   space_ptr space_;

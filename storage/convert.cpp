@@ -200,6 +200,7 @@ void to(const outcome& from, v1::Outcome& out) {
   out.set_build_ns(from.phases.build.count());
   out.set_run_ns(from.phases.run.count());
   out.set_search_ns(from.phases.search.count());
+  out.set_clean_ns(from.phases.clean.count());
   out.set_cpu_ns(from.used.cpu.count());
   out.set_peak_bytes(from.used.peak_bytes);
   out.set_runner(from.runner);
@@ -256,7 +257,7 @@ status from(const v1::Outcome& in, outcome& out) {
     return damaged("an outcome is neither measured nor failed nor stopped early");
   }
   out.phases = {nanoseconds(in.queue_ns()), nanoseconds(in.build_ns()), nanoseconds(in.run_ns()),
-                nanoseconds(in.search_ns())};
+                nanoseconds(in.search_ns()), nanoseconds(in.clean_ns())};
   out.used = {nanoseconds(in.cpu_ns()), in.peak_bytes()};
   out.runner = in.runner();
   out.at = nanoseconds(in.at_ns());

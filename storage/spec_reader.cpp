@@ -70,6 +70,7 @@ task_spec read_task(const spec_node& root, const std::string& file) {
   }
   if (const auto* node = section.find("run")) {
     t.run = read_run(*node, section.find("objective"));
+    for (auto& limit : t.run.limits) limit.place.file = file;
   } else if (const auto* objective = section.find("objective")) {
     refuse(*objective, "objective is given without a run that would measure it");
   }

@@ -2,6 +2,7 @@
 #include "storage/spec_fields.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace attune::storage {
 
@@ -18,8 +19,66 @@ working_directory read_cwd(const spec_section& section) {
   refuse(*node, section.name("cwd") + " must be specdir or workdir, not '" + text + "'");
 }
 
+constexpr std::string_view metric_sources[] = {"pattern", "json", "file", "wall", "cpu", "memory", "counter", "energy"};
+
+bool is_source(std::string_view key) {
+  return std::find(std::begin(metric_sources), std::end(metric_sources), key) != std::end(metric_sources);
+}
+
+/// One of `known`, else refused with the nearest of them, or with all.
+std::string read_one_of(const spec_node& node, const std::string& name, std::span<const std::string_view> known) {
+  auto text = read_string(node, name);
+  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
+  const std::vector<std::string> words(known.begin(), known.end());
+  std::string message = name + " cannot be '" + text.substr(0, 60) + "'";
+  if (const auto near = nearest_word(text, words)) refuse(node, message + "; did you mean '" + *near + "'?");
+  message += "; known are";
+  for (const auto& word : words) message += (word == words.front() ? " " : ", ") + word;
+  refuse(node, message);
+}
+
+/// What a metric of the processes says of itself: its word, its unit where none is written, and its name.
+void read_amount(const spec_section& section, std::string_view key, const spec_node& word, metric_spec& m) {
+  const auto name = section.name(key);
+  const auto* unit = section.find("unit");
+  std::string own = "s";
+  if (key == "memory") {
+    static constexpr std::array<std::string_view, 1> what{"peak"};
+    m.source = metric_spec::from::memory;
+    m.expression = read_one_of(word, name, what);
+    std::vector<std::string_view> units;
+    for (const auto& [text, bytes] : memory_units()) units.push_back(text);
+    if (unit == nullptr)
+      refuse(word, section.name("unit") + " is missing beside memory: B, kB, MB, GB, KiB, MiB or GiB");
+    own = read_one_of(*unit, section.name("unit"), units);
+  } else if (key == "counter") {
+    m.source = metric_spec::from::counter;
+    m.expression = read_one_of(word, name, counter_names());
+    if (m.expression != "task-clock") own = "count";
+  } else if (key == "energy") {
+    m.source = metric_spec::from::energy;
+    m.expression = read_one_of(word, name, energy_domains());
+    own = "J";
+  } else {
+    if (!read_boolean(word, name)) refuse(word, name + " must be true, or left out");
+    m.source = key == "wall" ? metric_spec::from::wall : metric_spec::from::cpu;
+  }
+  if (unit != nullptr && m.unit != own) {
+    // What counts or measures by itself has one unit: another would be a wrong reading.
+    const std::string who = key == "wall" ? "Attune's own clock measures" : name + " is given";
+    refuse(*unit, section.name("unit") + " must be " + own + " (or left out) where " + who);
+  }
+  m.unit = own;
+  if (section.find("name") == nullptr && key != "wall") {
+    m.name = m.expression.empty() || key == "memory" ? std::string(key) : m.expression;
+    if (key == "energy") m.name = "energy";
+    std::replace(m.name.begin(), m.name.end(), '-', '_');
+  }
+}
+
 metric_spec read_metric(const spec_node& node, const std::string& path) {
-  const spec_section section(node, path, {"name", "unit", "goal", "pattern", "json", "file", "wall"});
+  const spec_section section(
+      node, path, {"name", "unit", "goal", "pattern", "json", "file", "wall", "cpu", "memory", "counter", "energy"});
   metric_spec m;
   if (const auto* name = section.find("name")) {
     m.name = read_string(*name, section.name("name"));
@@ -42,20 +101,15 @@ metric_spec read_metric(const spec_node& node, const std::string& path) {
   }
   const spec_node::entry* source = nullptr;
   for (const auto& e : node.entries) {
-    if (e.key != "pattern" && e.key != "json" && e.key != "file" && e.key != "wall") continue;
+    if (!is_source(e.key)) continue;
     if (source != nullptr)
       throw spec_fault{path + " has both '" + source->key + "' and '" + e.key + "'; give one of them", e.line,
                        e.column};
     source = &e;
   }
   if (source == nullptr) return m;
-  if (source->key == "wall") {
-    if (!read_boolean(*source->value, section.name("wall")))
-      refuse(*source->value, section.name("wall") + " must be true, or left out");
-    // Attune's own clock counts seconds: another unit would be a wrong reading of them.
-    if (const auto* unit = section.find("unit"); unit != nullptr && m.unit != "s")
-      refuse(*unit, section.name("unit") + " must be s (or left out) where Attune's own clock measures");
-    m.source = metric_spec::from::wall;
+  if (source->key != "pattern" && source->key != "json" && source->key != "file") {
+    read_amount(section, source->key, *source->value, m);
     return m;
   }
   m.expression = read_string(*source->value, section.name(source->key));
@@ -94,6 +148,18 @@ repeat_spec read_repeats(const spec_node& node) {
   return r;
 }
 
+std::vector<limit_spec> read_limits(const spec_node& node) {
+  if (node.what != spec_node::kind::sequence)
+    refuse(node, "run.limits must be a list of expressions over the metrics, not " + describe(node));
+  std::vector<limit_spec> out;
+  for (const auto& item : node.items) {
+    limit_spec limit{read_text(*item, "a limit"), {{}, item->line, item->column}};
+    if (trim(limit.expression).empty()) refuse(*item, "a limit is empty");
+    out.push_back(std::move(limit));
+  }
+  return out;
+}
+
 check_spec read_check(const spec_node& node) {
   const spec_section section(node, "run.check", {"command", "timeout"});
   check_spec c;
@@ -130,8 +196,8 @@ build_spec read_build(const spec_node& node) {
 }
 
 run_spec read_run(const spec_node& node, const spec_node* objective) {
-  const spec_section section(node, "run",
-                             {"command", "timeout", "metric", "objective", "warmup", "repeats", "check", "cwd"});
+  const spec_section section(
+      node, "run", {"command", "timeout", "metric", "objective", "warmup", "repeats", "check", "cwd", "limits"});
   run_spec r;
   r.run = read_command(section.need("command"), "run.command");
   if (const auto* timeout = section.find("timeout")) r.timeout = read_duration(*timeout, "run.timeout");
@@ -167,6 +233,7 @@ run_spec read_run(const spec_node& node, const spec_node* objective) {
     r.warmup = static_cast<std::uint32_t>(read_integer(*warmup, "run.warmup", 0, 1'000'000));
   if (const auto* repeats = section.find("repeats")) r.repeats = read_repeats(*repeats);
   if (const auto* check = section.find("check")) r.check = read_check(*check);
+  if (const auto* limits = section.find("limits")) r.limits = read_limits(*limits);
   return r;
 }
 

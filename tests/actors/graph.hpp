@@ -220,6 +220,7 @@ struct graph {
     std::function<void(task_spec&)> shape; ///< where set: changes the spec
     model_actor model{};                   ///< who trains; null: the strategy by itself
     std::vector<storage::step_item> past;  ///< played back before it begins
+    std::vector<limit_spec> limits{};
   };
 
   /// A task over one parameter x of `size` values, and a tuner for it (not begun).
@@ -238,6 +239,7 @@ struct graph {
     spec.run.run.shell = "run {x}";
     spec.run.timeout = o.run_timeout;
     spec.run.metrics[0].direction = o.direction;
+    spec.run.limits = o.limits;
     if (o.shape) o.shape(spec);
     auto of = make_task(spec, target{{{"device", "test"}}});
     BOOST_REQUIRE(of.ok());

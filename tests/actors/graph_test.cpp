@@ -64,6 +64,78 @@ BOOST_AUTO_TEST_CASE(a_build_comes_before_the_run_and_its_failure_needs_no_run) 
   BOOST_TEST(g.records.size() == 8u);
 }
 
+BOOST_AUTO_TEST_CASE(a_run_that_breaks_a_limit_is_an_invalid_configuration_and_never_the_best) {
+  graph g;
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  graph::task_options o;
+  o.limits = {{"time >= 3", {}}, {"time != 5", {}}};
+  const auto report = g.report(g.begin(o));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->best->config.text() == "x=3");
+  BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::invalid_config)] == 4u);
+  BOOST_REQUIRE(report->first_failure);
+  BOOST_TEST(report->first_failure->message == "the limit `time >= 3` is not kept: time = 0");
+  BOOST_TEST(g.records.size() == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(the_time_from_proposal_to_told_is_in_the_phases) {
+  graph g(with(1, 1, 1));
+  auto slot = g.add_runner();
+  graph::task_options o;
+  o.build = true;
+  o.trials = 1;
+  auto t = g.begin(o);
+  g.pass(1s); // no builder yet
+  auto maker = g.add_builder();
+  g.pass(2s);
+  g.answer(maker, built());
+  g.pass(3s);
+  g.store_error = error{errc::store_unusable, "disk full", {}};
+  auto ran = *measured(1).result;
+  ran.elapsed = std::chrono::milliseconds(2500); // then half a second of cleaning up
+  g.answer(slot, run_report{std::make_shared<const measure::run_result>(ran)});
+  g.pass(4s);
+  g.store_error.reset();
+  g.pass(2s);
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  const auto& p = report->best->result->phases;
+  BOOST_TEST(seconds(p.queue) == 1.0);
+  BOOST_TEST(seconds(p.build) == 2.0);
+  BOOST_TEST(seconds(p.run) == 2.5);
+  BOOST_TEST(seconds(p.clean) == 0.5);
+  const auto& all = report->times;
+  BOOST_TEST(seconds(all.store) >= 4.0);
+  BOOST_TEST(seconds(all.store) <= 6.0);
+  BOOST_TEST((all.queue + all.build + all.run + all.clean + all.store + all.search == all.trials));
+  BOOST_TEST((all.trials == report->wall));
+  BOOST_REQUIRE_EQUAL(all.devices.size(), 1u);
+  BOOST_TEST(seconds(all.devices[0].second) == 2.5);
+}
+
+BOOST_AUTO_TEST_CASE(the_time_at_a_place_that_is_lost_is_in_the_phases_too) {
+  graph g(with(1, 1, 1));
+  g.add_runner("s0");
+  graph::task_options o;
+  o.trials = 1;
+  auto t = g.begin(o);
+  g.pass(2s);
+  g.kill_runner(0);
+  g.pass(3s);
+  auto s1 = g.add_runner("s1");
+  g.pass(1s);
+  auto ran = *measured(1).result;
+  ran.elapsed = 1s;
+  g.answer(s1, run_report{std::make_shared<const measure::run_result>(ran)});
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  const auto& p = report->best->result->phases;
+  BOOST_TEST(seconds(p.run) == 3.0);
+  BOOST_TEST(seconds(p.queue) == 3.0);
+  BOOST_TEST((p.sum() == report->times.trials));
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_told_before_it_is_durable) {
   graph g(with(1, 1, 1));
   auto slot = g.add_runner();

@@ -93,6 +93,19 @@ BOOST_AUTO_TEST_CASE(reads_the_forms_of_space) {
   BOOST_TEST(space({"--contains", "{\"x\": -1}"}).contains == "{\"x\": -1}");
 }
 
+BOOST_AUTO_TEST_CASE(reads_how_long_doctor_measures) {
+  const auto doctor = [](const std::vector<std::string>& words) {
+    return std::get<doctor_options>(good(words).command);
+  };
+  BOOST_TEST((!doctor({"doctor"}).quick && doctor({"doctor"}).time == std::chrono::seconds(5)));
+  BOOST_TEST(doctor({"doctor", "--quick"}).quick);
+  BOOST_TEST((doctor({"doctor", "--time", "2m"}).time == std::chrono::minutes(2)));
+  BOOST_TEST(refusal({"doctor", "--time", "1ms"}) == "attune doctor: --time must be from 100ms to 1h");
+  BOOST_TEST(refusal({"doctor", "--time", "5"}).starts_with("attune doctor: --time: "));
+  BOOST_TEST(refusal({"doctor", "--time", "5s", "--quick"}) ==
+             "attune doctor: --time does nothing beside --quick, which measures nothing");
+}
+
 BOOST_AUTO_TEST_CASE(takes_global_options_before_and_behind_the_command) {
   BOOST_TEST(good({"--json", "doctor"}).json);
   BOOST_TEST(good({"doctor", "--json"}).json);

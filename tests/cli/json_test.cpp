@@ -49,6 +49,9 @@ BOOST_AUTO_TEST_SUITE(json_shapes)
 
 BOOST_AUTO_TEST_CASE(gives_tunes_document_as_the_contract_has_it) {
   auto r = finished_report();
+  r.times.store = std::chrono::milliseconds(500);
+  r.times.trials = std::chrono::seconds(60);
+  r.times.devices = {{"local/slot0", std::chrono::milliseconds(30500)}};
   r.best = some_best();
   const std::string zeros(64, '0'), key(32, '0');
   BOOST_TEST(
@@ -58,7 +61,8 @@ BOOST_AUTO_TEST_CASE(gives_tunes_document_as_the_contract_has_it) {
           R"("unit":"s","goal":"minimize","spread":0.004,"samples":[0.00123,0.00124],"record":")" +
           key +
           R"("},"trials":{"proposed":200,"measured":150,"stopped_early":0,"cached":40,"failed":{"build_error":8,"run_timeout":2}},)"
-          R"("time_s":{"wall":61.0,"build":40.1,"run":0.0,"queue":0.0,"search":0.0},)"
+          R"("time_s":{"wall":61.0,"build":40.1,"run":0.0,"queue":0.0,"search":0.0,"clean":0.0,"store":0.5,"trials":60.0},)"
+          R"("devices":{"local/slot0":{"run_s":30.5,"busy":0.5}},)"
           R"("stopped_because":"trials","session":"s1"})");
 }
 

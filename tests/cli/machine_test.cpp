@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(finds_a_quiet_machine_good) {
   f.steal = 0.0;
   f.battery = false;
   f.isolated = "2-3";
-  f.perf_paranoid = 1;
+  f.no_hardware_counters = f.no_kernel_counters = f.no_energy = "";
   f.memory_available = 8e9;
   f.huge_pages = "madvise";
   f.throttled = 0;
@@ -105,8 +105,88 @@ BOOST_AUTO_TEST_CASE(says_of_what_it_cannot_see_that_it_is_absent) {
   const tree t;
   const auto findings = judge(probe_machine(t.root.string()));
   for (const auto* name : {"governor", "turbo", "load", "smt", "virtual machine", "stolen time", "clock source",
-                           "isolated cores", "heat", "hardware counters"})
+                           "isolated cores", "heat", "hardware counters", "kernel counters", "energy"})
     BOOST_TEST((find(findings, name).status == finding::level::absent), name);
+}
+
+BOOST_AUTO_TEST_CASE(says_why_a_counter_cannot_be_had_and_what_to_do) {
+  machine_facts f;
+  f.no_hardware_counters = "the counter 'instructions' cannot be had: there is none; find one, or do without";
+  f.no_energy = "no RAPL";
+  const auto findings = judge(f);
+  const auto& found = find(findings, "hardware counters");
+  BOOST_TEST((found.status == finding::level::note));
+  BOOST_TEST(found.meaning == "the counter 'instructions' cannot be had: there is none");
+  BOOST_TEST(found.remedy == "find one, or do without");
+  BOOST_TEST(find(findings, "energy").meaning == "no RAPL");
+  BOOST_TEST(find(findings, "energy").remedy == "");
+  // This machine's own are opened, whatever the files say.
+  const auto here = probe_machine();
+  BOOST_TEST((here.no_hardware_counters && here.no_kernel_counters && here.no_energy));
+}
+
+BOOST_AUTO_TEST_CASE(measures_on_the_last_processor_beside_its_sibling_and_another_core) {
+  const tree t;
+  const auto all = places_to_measure(t.root.string());
+  BOOST_TEST(all.cpu >= 0);
+  BOOST_TEST(!all.sibling);
+  if (!all.other) return; // one processor
+  BOOST_TEST(*all.other != all.cpu);
+  t.write("sys/devices/system/cpu/cpu" + std::to_string(all.cpu) + "/topology/thread_siblings_list",
+          std::to_string(*all.other) + "," + std::to_string(all.cpu) + "\n");
+  BOOST_TEST((places_to_measure(t.root.string()).sibling == all.other));
+}
+
+namespace {
+
+measure::machine_noise quiet_noise() {
+  measure::machine_noise n;
+  n.cpu = 1;
+  n.clock_step = 1e-9;
+  n.clock_cost = 25e-9;
+  n.works.resize(2);
+  n.works[1].what = measure::reference_work::memory;
+  for (auto& w : n.works) {
+    w.quiet = {1000, 1e-3, 0.0001, 0.002, -0.001, 0.0005};
+    w.other = 0.001;
+  }
+  return n;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(tells_what_disturbances_cost) {
+  auto n = quiet_noise();
+  for (const auto& found : judge(n, 0.0)) {
+    const auto wanted = found.name == "busy sibling" ? finding::level::absent : finding::level::good;
+    BOOST_TEST((found.status == wanted), found.name);
+    BOOST_TEST(found.remedy == "", found.name);
+  }
+  const auto quiet = judge(n, 0.0);
+  BOOST_TEST(find(quiet, "compute loop").value == "+-0.01 %");
+  BOOST_TEST(find(quiet, "compute loop").meaning ==
+             "1000 passes of 1.00 ms: spread 0.2 %, drift -0.1 %, taken by others 0.05 %");
+  BOOST_TEST(find(quiet, "busy neighbour").value == "compute +0.1 %, memory +0.1 %");
+  n.works[0].quiet.spread = 0.03;
+  n.works[1].quiet.drift = -0.05;
+  n.works[1].other = 0.4;
+  n.works[0].sibling = 0.7;
+  n.clock_cost = 2e-6;
+  const auto noisy = judge(n, 0.1);
+  for (const auto* name :
+       {"compute loop", "memory loop", "busy sibling", "busy neighbour", "stolen meanwhile", "timer"}) {
+    const auto& found = find(noisy, name);
+    BOOST_TEST((found.status == finding::level::warning), name);
+    BOOST_TEST(!found.remedy.empty(), name);
+  }
+  BOOST_TEST(find(noisy, "busy neighbour").value == "compute +0.1 %, memory +40 %");
+  BOOST_TEST(find(noisy, "memory loop").remedy.starts_with("the speed drifts"));
+  n.works[1].quiet.taken = 0.2;
+  const auto shared = judge(n, {});
+  BOOST_TEST(find(shared, "memory loop").remedy.starts_with("others take the processor"));
+  n.works[0].quiet.spread = 0.01;
+  const auto half = judge(n, {});
+  BOOST_TEST((find(half, "compute loop").status == finding::level::note));
 }
 
 BOOST_AUTO_TEST_CASE(knows_virtual_machines_by_name_or_flag) {

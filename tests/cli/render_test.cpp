@@ -84,6 +84,29 @@ BOOST_AUTO_TEST_CASE(says_why_there_is_no_best) {
   BOOST_TEST(render_report(r).find("3 failed (run_error 3)") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(reports_metrics_and_where_the_time_went) {
+  actors::tuning_report r;
+  auto of = some_task();
+  of.spec.run.metrics.resize(3);
+  of.spec.run.metrics[1].name = "cpu";
+  of.spec.run.metrics[2].name = "peak_mb";
+  of.spec.run.metrics[2].unit = "MB";
+  r.of = std::make_shared<task>(of);
+  r.wall = std::chrono::seconds(10);
+  r.times.run = std::chrono::milliseconds(9300);
+  r.times.store = std::chrono::milliseconds(400);
+  r.times.queue = std::chrono::milliseconds(500);
+  r.times.devices = {{"local/slot0", std::chrono::milliseconds(9300)}};
+  outcome o;
+  o.data = measurement{0.5, 0, {0.5}, 0, {{"cpu", 0.25}, {"peak_mb", 40}}};
+  r.best = search::best_so_far{configuration(arguments{{"x", 1}}), std::make_shared<const outcome>(o), {}, 0};
+  const auto text = render_report(r);
+  BOOST_TEST(text.find("\n  metrics          cpu 250 ms, peak_mb 40.0 MB\n") != std::string::npos, text);
+  BOOST_TEST(text.find("\n  time             10.0 s (run 9.30 s, queue 500 ms, store 400 ms)\n") != std::string::npos,
+             text);
+  BOOST_TEST(text.find("\n  busy             local/slot0 93 %\n") != std::string::npos, text);
+}
+
 BOOST_AUTO_TEST_CASE(shows_records_with_their_failures) {
   outcome o;
   o.at = std::chrono::seconds(0);

@@ -155,10 +155,18 @@ BOOST_AUTO_TEST_CASE(every_part_of_the_method_is_identity) {
       [](task_spec& s) { s.run.metrics.push_back({}); },
       [](task_spec& s) { s.run.metrics[0].name = "speed"; },
       [](task_spec& s) { s.run.metrics[0].source = metric_spec::from::wall; },
+      [](task_spec& s) { s.run.metrics[0].source = metric_spec::from::cpu; },
+      [](task_spec& s) { s.run.metrics[0].source = metric_spec::from::memory; },
+      [](task_spec& s) { s.run.metrics[0].source = metric_spec::from::counter; },
+      [](task_spec& s) { s.run.metrics[0].source = metric_spec::from::energy; },
       [](task_spec& s) { s.run.metrics[0].expression = "x"; },
       [](task_spec& s) { s.run.metrics[0].unit = "s"; },
       [](task_spec& s) { s.run.metrics[0].direction = goal::maximize; },
       [](task_spec& s) { s.run.objective = 1; },
+      [](task_spec& s) { s.run.limits = {{"time < 1"}}; },
+      [](task_spec& s) {
+        s.run.limits = {{"time < 1"}, {"time > 0"}};
+      },
   };
   std::vector<std::string> forms{before};
   for (const auto& change : changes) {

@@ -1,3 +1,4 @@
+#include "core/thread_time.hpp"
 #include "measure/callable_runner.hpp"
 #include "tests/measure/support.hpp"
 
@@ -45,6 +46,22 @@ BOOST_AUTO_TEST_CASE(warm_up_and_repeats_are_those_of_commands) {
   double next = 9;
   auto r = call([&](const configuration&, std::stop_token) -> samples { return std::vector<double>{next++}; });
   BOOST_TEST(measured(r).samples == (std::vector<double>{10, 11, 12}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_cpu_time_of_the_calls_is_a_further_metric) {
+  spec.run.metrics.resize(2);
+  spec.run.metrics[1].name = "cpu";
+  spec.run.metrics[1].source = metric_spec::from::cpu;
+  const auto r = call([](const configuration&, std::stop_token) -> samples {
+    const auto begun = thread_time().monotonic();
+    while (thread_time().monotonic() - begun < 5ms) continue;
+    return std::vector<double>{1};
+  });
+  BOOST_REQUIRE_EQUAL(measured(r).metrics.size(), 1u);
+  BOOST_TEST(measured(r).metrics[0].first == "cpu");
+  BOOST_TEST(measured(r).metrics[0].second >= 0.005);
+  const auto idle = call([](const configuration&, std::stop_token) -> samples { return std::vector<double>{1}; });
+  BOOST_TEST(measured(idle).metrics[0].second < 0.005);
 }
 
 BOOST_AUTO_TEST_CASE(a_hopeless_candidate_is_stopped_early) {

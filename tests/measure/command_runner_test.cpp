@@ -1,8 +1,10 @@
 #include "measure/command_builder.hpp"
 #include "measure/command_runner.hpp"
+#include "measure/counters.hpp"
 #include "measure/scratch.hpp"
 #include "tests/measure/support.hpp"
 
+#include <cmath>
 #include <csignal>
 
 using namespace attune;
@@ -397,6 +399,102 @@ BOOST_AUTO_TEST_CASE(messages_are_short_and_valid_text) {
   BOOST_TEST(r.message.ends_with("error\nthe end"));
   BOOST_TEST(failure_in(run_shell("echo on standard output; exit 4")).message == "on standard output");
   BOOST_TEST(failure_in(run_shell("exit 4")).message == "the run ended with exit status 4");
+}
+
+namespace {
+
+metric_spec metric(const std::string& name, metric_spec::from source, const std::string& word,
+                   const std::string& unit) {
+  metric_spec out;
+  out.name = name;
+  out.source = source;
+  out.expression = word;
+  out.unit = unit;
+  return out;
+}
+
+double further(const run_result& r, const std::string& name) {
+  for (const auto& [known, value] : measured(r).metrics)
+    if (known == name) return value;
+  BOOST_FAIL("no metric " << name);
+  return 0;
+}
+
+/// Some hundredths of a second of work in a descendant of the shell, which another one waits for.
+const std::string busy = "(/bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; true)";
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(cpu_time_and_counters_are_of_the_run_and_all_its_descendants) {
+  using from = metric_spec::from;
+  spec.run.metrics.push_back(metric("cpu", from::cpu, "", "s"));
+  spec.run.metrics.push_back(metric("clock", from::counter, "task-clock", "s"));
+  spec.run.metrics.push_back(metric("faults", from::counter, "page-faults", "count"));
+  spec.run.metrics.push_back(metric("switches", from::counter, "context-switches", "count"));
+  if (!can_count("task-clock") || !can_count("context-switches")) {
+    BOOST_TEST_MESSAGE("the kernel does not allow counters here: not looked at");
+    return;
+  }
+  const auto idle = run_shell("sleep 0.01; echo 1"), work = run_shell(busy + "; echo 1");
+  BOOST_TEST(work.notes.empty());
+  BOOST_TEST(further(work, "cpu") > 0.01);
+  // Two ways to the same time.
+  BOOST_TEST(std::abs(further(work, "clock") - further(work, "cpu")) < 0.3 * further(work, "cpu") + 0.01);
+  BOOST_TEST(further(work, "clock") > 2 * further(idle, "clock"));
+  BOOST_TEST(further(work, "faults") > 20);
+  BOOST_TEST(further(idle, "switches") >= 1);
+}
+
+BOOST_AUTO_TEST_CASE(counters_of_runs_at_the_same_time_are_not_mixed) {
+  if (!can_count("task-clock")) return;
+  auto request = shell(busy), still = shell("sleep 0.3");
+  request.counters = still.counters = {*counter_attribute("task-clock")};
+  answer<process_result> first, second;
+  s->start(std::move(still), first.callback());
+  s->start(std::move(request), second.callback());
+  const auto work = second.get(), idle = first.get();
+  BOOST_REQUIRE((work.counters.size() == 1 && work.counters[0] && idle.counters.size() == 1 && idle.counters[0]));
+  BOOST_TEST(work.counters[0]->value > 10'000'000U);
+  BOOST_TEST(idle.counters[0]->value < 10'000'000U);
+  BOOST_TEST(run_process(*s, shell("true")).counters.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_counter_is_no_descriptor_of_the_run) {
+  if (!can_count("task-clock")) return;
+  spec.run.metrics.push_back(metric("clock", metric_spec::from::counter, "task-clock", "s"));
+  run_shell("ls /proc/self/fd > seen; echo 1");
+  BOOST_TEST(f.read("seen") == "0\n1\n2\n3\n"); // 3: the folder that ls reads
+}
+
+BOOST_AUTO_TEST_CASE(peak_memory_is_known_above_the_tuners_own_and_a_bound_below) {
+  spec.run.metrics.push_back(metric("peak_mb", metric_spec::from::memory, "peak", "MB"));
+  const auto small = run_shell("echo 1");
+  const double floor = further(small, "peak_mb");
+  BOOST_TEST(has_note(small.notes, "the metric 'peak_mb' is at most what is given"));
+  // Twice what this program has had.
+  const auto bytes = std::to_string(static_cast<long>(2e6 * floor));
+  const auto large = run_shell("head -c " + bytes + " /dev/zero | tail -c " + bytes + " | wc -c > /dev/null; echo 1");
+  BOOST_TEST(further(large, "peak_mb") >= 2 * floor);
+  BOOST_TEST(further(large, "peak_mb") < 3 * floor);
+  BOOST_TEST(large.notes.empty());
+  // What is not known is no objective.
+  spec.run.metrics = {metric("peak_mb", metric_spec::from::memory, "peak", "MB")};
+  const auto unknown = failure_in(run_shell("true"));
+  BOOST_TEST((unknown.kind == failure_kind::bad_metric));
+  BOOST_TEST(unknown.message.find("the kernel tells no less") != std::string::npos, unknown.message);
+}
+
+BOOST_AUTO_TEST_CASE(an_amount_is_an_objective_and_the_warm_ups_where_that_was_all) {
+  spec.run.metrics = {metric("cpu", metric_spec::from::cpu, "", "s")};
+  spec.run.repeats = {3, 3, 0};
+  BOOST_TEST(measured(run_shell(busy)).samples.size() == 3U);
+  // One run gives all samples of the objective, and is the warm-up of the others.
+  spec.run.metrics.insert(spec.run.metrics.begin(), metric("time", metric_spec::from::json, "", "s"));
+  spec.run.warmup = 1;
+  const auto r = run_shell(busy + "; echo '[1, 2, 3, 4]'");
+  BOOST_TEST(measured(r).samples.size() == 3U);
+  BOOST_TEST(further(r, "cpu") > 0);
+  BOOST_TEST(has_note(r.notes, "the metric 'cpu' is the warm-up's"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

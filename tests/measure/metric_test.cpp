@@ -167,3 +167,48 @@ BOOST_AUTO_TEST_CASE(the_locale_makes_no_difference) { // A07
   BOOST_TEST(samples(spec_of(from::json, "/t"), "{\"t\": 0.125}")[0] == 0.125);
   std::setlocale(LC_ALL, "C");
 }
+
+namespace {
+
+extracted amount(const metric_spec& spec, std::optional<double> of, std::string missing = {}) {
+  auto reader = metric_reader::make(spec);
+  BOOST_REQUIRE_MESSAGE(reader.ok(), (reader.ok() ? "" : reader.err().message));
+  return reader->extract({nullptr, {}, {}, of, std::move(missing)});
+}
+
+std::string refused(const metric_spec& spec) {
+  auto reader = metric_reader::make(spec);
+  return reader ? "" : reader.err().message;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(an_amount_of_the_processes_is_one_sample_in_its_unit) {
+  BOOST_TEST(*amount(spec_of(from::cpu), 1.25).samples() == doubles{1.25}, per_element);
+  BOOST_TEST(*amount(spec_of(from::memory, "peak", "MiB"), 3 * 1048576.0).samples() == doubles{3}, per_element);
+  BOOST_TEST(*amount(spec_of(from::memory, "peak", "kB"), 3e3).samples() == doubles{3}, per_element);
+  BOOST_TEST(*amount(spec_of(from::counter, "cycles", "count"), 1e9).samples() == doubles{1e9}, per_element);
+  BOOST_TEST(*amount(spec_of(from::energy, "package", "J"), 2.5).samples() == doubles{2.5}, per_element);
+  // None is an ordinary count: nothing to be noted.
+  const auto none = amount(spec_of(from::counter, "major-faults", "count"), 0);
+  BOOST_TEST(*none.samples() == doubles{0}, per_element);
+  BOOST_TEST(none.notes.empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_amount_that_is_missing_says_why) {
+  const auto out = amount(spec_of(from::counter, "cycles", "count"), std::nullopt, "the unit is busy");
+  BOOST_REQUIRE(!out.samples());
+  BOOST_TEST(std::get<std::string>(out.data) == "the metric 'time' is missing: the unit is busy");
+}
+
+BOOST_AUTO_TEST_CASE(an_amount_has_no_other_unit_than_its_own) {
+  BOOST_TEST(refused(spec_of(from::cpu, "", "MB")) == "the metric 'time' is a time (cpu) and cannot be in 'MB'");
+  BOOST_TEST(refused(spec_of(from::memory, "peak", "s")).ends_with("cannot be in 's': B, kB, MB, GB, KiB, MiB or GiB"));
+  BOOST_TEST(refused(spec_of(from::counter, "cycles", "ms")) == "the metric 'time' is a count and cannot be in 'ms'");
+  BOOST_TEST(refused(spec_of(from::counter, "cycle", "count")) ==
+             "the metric 'time' is of 'cycle', which is no counter");
+  BOOST_TEST(refused(spec_of(from::counter, "task-clock", "count")).find("task-clock") != std::string::npos);
+  BOOST_TEST(refused(spec_of(from::energy, "package", "W")) ==
+             "the metric 'time' is an energy and cannot be in 'W': J");
+  BOOST_TEST(refused(spec_of(from::energy, "cpu", "J")).find("no domain of RAPL") != std::string::npos);
+}

@@ -7,6 +7,7 @@
 #include "measure/supervisor.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <sys/syscall.h>
 
 #include <condition_variable>
 #include <filesystem>
@@ -127,6 +128,11 @@ inline std::vector<pid_t> processes_with(const std::string& text) {
     if (line.find(text) != std::string::npos) out.push_back(entry.pid);
   }
   return out;
+}
+
+/// A counter on the calling thread; -1 where it cannot be had.
+inline int open_counter(perf_event_attr& what) {
+  return static_cast<int>(syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 /// The zombies that wait for this process.

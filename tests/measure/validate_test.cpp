@@ -1,3 +1,5 @@
+#include "measure/counters.hpp"
+#include "measure/energy.hpp"
 #include "measure/validate.hpp"
 #include "tests/measure/support.hpp"
 
@@ -124,6 +126,35 @@ BOOST_AUTO_TEST_CASE(a_parameter_may_not_take_a_name_of_attunes_own) {
 BOOST_AUTO_TEST_CASE(the_folder_must_be_there) {
   spec.directory = "/no/such/folder";
   BOOST_TEST(why() == "the folder that commands run in is not there: '/no/such/folder'");
+}
+
+BOOST_AUTO_TEST_CASE(a_counter_that_this_machine_has_not_is_refused) {
+  metric_spec cycles;
+  cycles.name = "cycles";
+  cycles.source = metric_spec::from::counter;
+  cycles.expression = "cycles";
+  cycles.unit = "count";
+  spec.run.metrics.push_back(cycles);
+  const auto can = can_count("cycles");
+  BOOST_TEST(why() == (can ? "" : "run.metric 'cycles': " + can.err().message));
+  spec.run.metrics[1].source = metric_spec::from::energy;
+  spec.run.metrics[1].expression = "package";
+  spec.run.metrics[1].unit = "J";
+  const auto meter = energy_meter::open("package");
+  BOOST_TEST(why() == (meter ? "" : "run.metric 'cycles': " + meter.err().message));
+}
+
+BOOST_AUTO_TEST_CASE(a_callable_has_no_processes_to_look_at) {
+  task_spec plain;
+  plain.file = "gemm.yaml";
+  plain.run.metrics.resize(2);
+  plain.run.metrics[1].name = "cpu";
+  plain.run.metrics[1].source = metric_spec::from::cpu;
+  BOOST_TEST(validate(plain).ok());
+  plain.run.metrics[1].source = metric_spec::from::memory;
+  plain.run.metrics[1].expression = "peak";
+  plain.run.metrics[1].unit = "MB";
+  BOOST_TEST(!validate(plain).ok());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

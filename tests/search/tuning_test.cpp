@@ -273,4 +273,37 @@ BOOST_AUTO_TEST_CASE(a_finished_session_ends_at_once_and_a_larger_budget_goes_on
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_time_of_a_trial_is_told_by_its_phases_without_a_gap) {
+  const setting s(8);
+  auto t = s.make("grid");
+  t.set_window(1);
+  t.begin(0ns);
+  outcome o;
+  o.data = measurement{1, 0, {1}, 0, {}};
+  o.phases.queue = 1s;
+  o.phases.build = 2s;
+  o.phases.run = 3s;
+  o.phases.clean = 4s;
+  o.runner = "local/slot0";
+  const auto first = t.propose(10s);
+  t.tell(*first, std::make_shared<const outcome>(o), false, 27s, 25s);
+  const auto& times = t.times();
+  BOOST_TEST((times.queue == 1s && times.build == 2s && times.run == 3s && times.clean == 4s));
+  BOOST_TEST((times.store == 5s));  // handed over at 20 s, there at 25 s
+  BOOST_TEST((times.search == 2s)); // told at 27 s
+  BOOST_TEST((times.trials == 17s));
+  BOOST_TEST((times.queue + times.build + times.run + times.clean + times.store + times.search == times.trials));
+  // From memory: nothing was spent. By the caller: nothing is known behind the phases.
+  t.tell(*t.propose(30s), std::make_shared<const outcome>(o), true, 40s, 35s);
+  BOOST_TEST((times.trials == 17s && times.run == 3s));
+  o.runner = "local/slot1";
+  t.tell(*t.propose(50s), std::make_shared<const outcome>(o), false, 90s);
+  BOOST_TEST((times.trials == 17s && times.store == 5s && times.run == 6s));
+  BOOST_REQUIRE_EQUAL(times.devices.size(), 2u);
+  BOOST_TEST((times.devices[0] == std::pair(std::string("local/slot0"), nanoseconds(3s))));
+  auto sum = times;
+  sum.add(times);
+  BOOST_TEST((sum.trials == 34s && sum.devices.size() == 2u && sum.devices[1].second == 6s));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

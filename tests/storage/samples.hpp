@@ -88,7 +88,7 @@ inline outcome_ptr measured(double v) {
   m.metrics = {{"energy", 3 * v}};
   o->data = std::move(m);
   o->phases = {std::chrono::microseconds(10), std::chrono::milliseconds(20), std::chrono::milliseconds(30),
-               std::chrono::microseconds(4)};
+               std::chrono::microseconds(4), std::chrono::microseconds(5)};
   o->used = {std::chrono::milliseconds(29), 1 << 20};
   o->runner = "local/slot0";
   o->at = std::chrono::seconds(1'800'000'000);

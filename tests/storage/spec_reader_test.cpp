@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(refuses_unknown_keys_with_the_nearest_known_one) {
       bad_case{"build: {command: x, on: remote}\nrun: {command: x}\n",
                "spec.yaml:3:21: unknown key 'on' in build; known are command, sources, timeout, cwd"},
       bad_case{"run: {command: x, files: [a]}\n", "spec.yaml:3:19: unknown key 'files' in run; known are command, "
-                                                  "timeout, metric, objective, warmup, repeats, check, cwd"},
+                                                  "timeout, metric, objective, warmup, repeats, check, cwd, limits"},
       bad_case{"run: {command: x, metric: {units: ms}}\n",
                "spec.yaml:3:28: unknown key 'units' in run.metric; did you mean 'unit'?"},
       bad_case{"run: {command: x, repeats: {minn: 3}}\n",
@@ -429,6 +429,56 @@ BOOST_AUTO_TEST_CASE(takes_fractions_above_zero_and_up_to_one_only) {
       "spec.yaml:3:20: search.fraction must be a number above 0 and up to 1, or a percentage, not the string 'nan'");
   BOOST_TEST(refusal(with("search: {fraction: nan%}\n")) ==
              "spec.yaml:3:20: search.fraction must be a percentage above 0% and up to 100%, not nan%");
+}
+
+BOOST_AUTO_TEST_CASE(reads_metrics_of_the_processes_and_limits) {
+  const auto run = good(with("run:\n  command: x\n  metric:\n  - {name: time, unit: ms}\n  - {cpu: true}\n"
+                             "  - {name: peak_mb, memory: peak, unit: MB}\n  - {counter: cache-misses}\n"
+                             "  - {counter: task-clock, goal: minimize}\n  - {energy: package}\n"
+                             "  limits: [peak_mb < 512, \"cpu <= 2 * workload.n\"]\n"))
+                       .run;
+  using from = metric_spec::from;
+  const auto is = [&](std::size_t i, from source, const std::string& name, const std::string& word,
+                      const std::string& unit) {
+    const auto& m = run.metrics.at(i);
+    BOOST_TEST((m.source == source && m.name == name && m.expression == word && m.unit == unit),
+               i << ": " << m.name << " " << m.expression << " " << m.unit);
+  };
+  is(1, from::cpu, "cpu", "", "s");
+  is(2, from::memory, "peak_mb", "peak", "MB");
+  is(3, from::counter, "cache_misses", "cache-misses", "count");
+  is(4, from::counter, "task_clock", "task-clock", "s");
+  is(5, from::energy, "energy", "package", "J");
+  BOOST_REQUIRE_EQUAL(run.limits.size(), 2u);
+  BOOST_TEST(run.limits[0].expression == "peak_mb < 512");
+  BOOST_TEST(run.limits[0].place.text() == "spec.yaml:12");
+  BOOST_TEST(run.limits[1].expression == "cpu <= 2 * workload.n");
+}
+
+BOOST_AUTO_TEST_CASE(refuses_metrics_of_the_processes_that_are_none) {
+  constexpr std::array cases{
+      bad_case{"run: {command: x, metric: {counter: instructons}}\n",
+               "spec.yaml:3:37: run.metric.counter cannot be 'instructons'; did you mean 'instructions'?"},
+      bad_case{"run: {command: x, metric: {energy: everything}}\n",
+               "spec.yaml:3:36: run.metric.energy cannot be 'everything'; known are package, cores, ram, gpu, psys"},
+      bad_case{"run: {command: x, metric: {memory: peek, unit: MB}}\n",
+               "spec.yaml:3:36: run.metric.memory cannot be 'peek'; did you mean 'peak'?"},
+      bad_case{"run: {command: x, metric: {memory: peak}}\n",
+               "spec.yaml:3:36: run.metric.unit is missing beside memory: B, kB, MB, GB, KiB, MiB or GiB"},
+      bad_case{"run: {command: x, metric: {memory: peak, unit: mb}}\n",
+               "spec.yaml:3:48: run.metric.unit cannot be 'mb'; known are B, kB, MB, GB, KiB, MiB, GiB"},
+      bad_case{"run: {command: x, metric: {cpu: false}}\n", "spec.yaml:3:33: run.metric.cpu must be true, or left out"},
+      bad_case{"run: {command: x, metric: {cpu: true, unit: ms}}\n",
+               "spec.yaml:3:45: run.metric.unit must be s (or left out) where run.metric.cpu is given"},
+      bad_case{"run: {command: x, metric: {counter: cycles, unit: G}}\n",
+               "spec.yaml:3:51: run.metric.unit must be count (or left out) where run.metric.counter is given"},
+      bad_case{"run: {command: x, metric: {cpu: true, counter: cycles}}\n",
+               "spec.yaml:3:39: run.metric has both 'cpu' and 'counter'; give one of them"},
+      bad_case{"run: {command: x, limits: time < 1}\n",
+               "spec.yaml:3:27: run.limits must be a list of expressions over the metrics, not the string 'time < 1'"},
+      bad_case{"run: {command: x, limits: ['']}\n", "spec.yaml:3:28: a limit is empty"},
+  };
+  check_additions(cases);
 }
 
 BOOST_AUTO_TEST_CASE(reads_commands_as_text_or_argv) {
