@@ -13,8 +13,11 @@
 #include <asio/steady_timer.hpp>
 #include <sys/random.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -88,6 +91,7 @@ private:
 
   // On any other.
   std::shared_ptr<storage::store> own() const;
+  result<std::unique_ptr<storage::store>> look() const;
   /// Waits for an owner or for being it. Errors: why there is none.
   status settled();
   result<Envelope> call(std::function<Envelope(store_client&)> make);
@@ -155,7 +159,9 @@ shared_store::~shared_store() {
     loop_.stop();
   });
   thread_.join();
-  // What was posted and not run holds nothing that outlives this; the store is closed last.
+  // What was still on its way lets go of what it holds.
+  loop_.restart();
+  loop_.poll();
   server_.reset();
 }
 
@@ -184,8 +190,6 @@ void shared_store::seek() {
     if (!place) return seek_later(opened.err());
     place_ = *place;
   }
-  // Before it connects: a new owner that looks for others shall see it.
-  place_->join();
   const auto socket = place_->connect();
   if (!socket) return seek_later(opened.err());
   become_member(*socket);
@@ -259,6 +263,8 @@ void shared_store::become_member(int socket) {
 
 void shared_store::welcomed() {
   ready_ = ever_ = was_member_ = true;
+  // Before it asks for anything: a new owner that looks for others shall see it.
+  place_->join();
   pauses_.reset();
   if (!held_.empty() || !asked_.empty()) {
     Envelope out;
@@ -380,6 +386,7 @@ result<Envelope> shared_store::call(std::function<Envelope(store_client&)> make)
     std::mutex lock;
     std::condition_variable came;
     std::optional<result<Envelope>> answer;
+    std::weak_ptr<store_client> asked; // the loop's
   };
   auto w = std::make_shared<waiting>();
   const auto give = [w](result<Envelope> answer) {
@@ -389,15 +396,16 @@ result<Envelope> shared_store::call(std::function<Envelope(store_client&)> make)
     }
     w->came.notify_all();
   };
-  asio::post(loop_, [this, make = std::move(make), give] {
+  asio::post(loop_, [this, make = std::move(make), give, w] {
     if (!ready_) return give(error{errc::network, "the connection is lost", {}});
+    w->asked = client_;
     client_->request(make(*client_), give);
   });
   std::unique_lock guard(w->lock);
   if (w->came.wait_for(guard, options_.call, [&] { return w->answer.has_value(); })) return *std::move(w->answer);
   // A stopped owner: perhaps there will be another.
-  asio::post(loop_, [this, c = client_] {
-    if (!client_ || client_ != c) return;
+  asio::post(loop_, [this, w] {
+    if (!client_ || client_ != w->asked.lock()) return;
     client_->close();
     lost({errc::network, "it does not answer", {}}, false);
   });
@@ -410,16 +418,26 @@ void shared_store::post_to_owner(std::function<Envelope()> make) {
   });
 }
 
+result<std::unique_ptr<storage::store>> shared_store::look() const {
+  // While an owner comes or goes its files change under the reader.
+  constexpr int attempts = 10;
+  for (int n = 0;; ++n) {
+    auto opened = storage::store::open(folder_, {.read_only = true, .create = false});
+    if (opened || n == attempts) return opened;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
 result<std::shared_ptr<const storage::store>> shared_store::view() const {
   if (auto mine = own()) return std::shared_ptr<const storage::store>(std::move(mine));
-  auto opened = storage::store::open(folder_, {.read_only = true, .create = false});
+  auto opened = look();
   if (!opened) return opened.err();
   return std::shared_ptr<const storage::store>(std::move(*opened));
 }
 
 std::uint64_t shared_store::load_cache(storage::lru_cache& into) {
   if (const auto mine = own()) return mine->load_cache(into);
-  const auto opened = storage::store::open(folder_, {.read_only = true, .create = false});
+  const auto opened = look();
   return opened ? (*opened)->load_cache(into) : 0;
 }
 

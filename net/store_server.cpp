@@ -3,7 +3,10 @@
 #include "storage/cache.hpp"
 #include "storage/convert.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <unistd.h>
 
@@ -57,27 +60,32 @@ status store_server::listen(std::shared_ptr<socket_place> where) {
 }
 
 void store_server::accept() {
-  acceptor_.async_accept(
-      [this, alive = alive_](const asio::error_code& ec, asio::local::stream_protocol::socket socket) {
-        if (!*alive) return;
-        // Without a descriptor to spare the next one waits until one comes free; a person has more to worry about then.
-        if (!ec && same_user(socket.native_handle()) && peers_.size() < options_.connections) join(std::move(socket));
-        if (ec) {
-          retry_.expires_after(std::chrono::milliseconds(100));
-          retry_.async_wait([this, alive](const asio::error_code&) {
-            if (*alive) accept();
-          });
-          return;
-        }
-        accept();
+  acceptor_.async_wait(asio::socket_base::wait_read, [this, alive = alive_](const asio::error_code& ec) {
+    if (ec || !*alive) return;
+    // Asio's own accept would let the descriptor pass on to the processes of a trial that is just being started.
+    const int socket = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket >= 0) {
+      if (same_user(socket) && peers_.size() < options_.connections)
+        adopt(socket);
+      else
+        ::close(socket);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      // Without a descriptor to spare the next one waits until one comes free.
+      retry_.expires_after(std::chrono::milliseconds(100));
+      retry_.async_wait([this, alive](const asio::error_code&) {
+        if (*alive) accept();
       });
+      return;
+    }
+    accept();
+  });
 }
 
 void store_server::adopt(int socket) {
   asio::local::stream_protocol::socket s(loop_);
   asio::error_code ec;
   s.assign(asio::local::stream_protocol(), socket, ec);
-  if (!ec) join(std::move(s));
+  ec ? static_cast<void>(::close(socket)) : join(std::move(s));
 }
 
 void store_server::join(asio::local::stream_protocol::socket socket) {
