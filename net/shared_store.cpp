@@ -13,6 +13,7 @@
 #include <asio/steady_timer.hpp>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
@@ -86,6 +87,7 @@ private:
   void heard(std::vector<storage::claim_answer> answers);
   void hear(std::vector<storage::claim_answer> answers);
   void begin_at_owner(const storage::session_entry& session, store_client::reply answer);
+  void watch_owner();
   void member_claim(claim_ask what);
   void member_release(const key128& key);
 
@@ -127,7 +129,10 @@ private:
   bool ever_ = false, stopping_ = false, was_member_ = false;
   nanoseconds begun_at_{0};
   backoff pauses_;
-  asio::steady_timer again_{loop_};
+  nanoseconds lost_at_{0};
+  asio::steady_timer again_{loop_}, ping_{loop_};
+  bool pinging_ = false;
+  int unanswered_ = 0;
   std::set<key128> held_;
   std::map<key128, claim_ask> asked_;
   std::map<std::string, storage::session_entry, std::less<>> sessions_; ///< those whose steps this process writes
@@ -152,6 +157,7 @@ shared_store::~shared_store() {
   asio::post(loop_, [this] {
     stopping_ = true;
     again_.cancel();
+    ping_.cancel();
     if (client_) client_->leave();
     if (server_) server_->close();
     client_ = nullptr;
@@ -200,7 +206,17 @@ void shared_store::seek_later(const error& why) {
     const std::lock_guard guard(lock_);
     trouble_ = why;
   }
-  if (!ever_ && system_time().monotonic() - begun_at_ >= options_.start) return give_up(why);
+  const auto now = system_time().monotonic();
+  if (!ever_ && now - begun_at_ >= options_.start) return give_up(why);
+  if (ever_ && now - lost_at_ >= options_.call && !asked_.empty()) {
+    // Nobody can say who measures what: better twice than never.
+    std::vector<storage::claim_answer> granted;
+    for (const auto& [key, a] : std::exchange(asked_, {})) {
+      held_.insert(key);
+      granted.push_back({key, nullptr, 0});
+    }
+    hear(std::move(granted));
+  }
   again_.expires_after(pauses_.next());
   again_.async_wait([this](const asio::error_code& ec) {
     if (!ec) seek();
@@ -257,7 +273,9 @@ void shared_store::become_member(int socket) {
   tell.claimed = [this](std::vector<storage::claim_answer> a) { heard(std::move(a)); };
   tell.lost = [this](const error& why, bool refused) { lost(why, refused); };
   ready_ = false;
-  client_ = store_client::over(loop_, socket, {}, std::move(tell));
+  connection_limits limits;
+  limits.handshake = std::min(limits.handshake, options_.call);
+  client_ = store_client::over(loop_, socket, limits, std::move(tell));
   client_->start(me_);
 }
 
@@ -266,6 +284,8 @@ void shared_store::welcomed() {
   // Before it asks for anything: a new owner that looks for others shall see it.
   place_->join();
   pauses_.reset();
+  unanswered_ = 0;
+  watch_owner();
   if (!held_.empty() || !asked_.empty()) {
     Envelope out;
     for (const auto& key : held_) {
@@ -294,12 +314,13 @@ void shared_store::welcomed() {
 
 void shared_store::lost(const error& why, bool refused) {
   client_ = nullptr;
-  ready_ = false;
+  const bool was_ready = std::exchange(ready_, false);
   {
     const std::lock_guard guard(lock_);
     role_ = role::seeking;
   }
   if (stopping_) return;
+  if (was_ready) lost_at_ = system_time().monotonic();
   if (refused && !ever_) return give_up({errc::store_busy, "the store '" + folder_ + "': " + why.message, {}});
   seek_later({errc::store_busy, "the store '" + folder_ + "' has lost its owner: " + why.message, {}});
 }
@@ -324,6 +345,27 @@ void shared_store::heard(std::vector<storage::claim_answer> answers) {
   if (!wanted.empty()) hear(std::move(wanted));
 }
 
+/// While something waits for the owner: one that is stopped hangs up on nobody.
+void shared_store::watch_owner() {
+  if (pinging_ || !ready_ || asked_.empty()) return;
+  pinging_ = true;
+  ping_.expires_after(options_.ping);
+  ping_.async_wait([this](const asio::error_code& ec) {
+    pinging_ = false;
+    if (ec || !ready_ || asked_.empty()) return;
+    if (++unanswered_ > 3) {
+      client_->close();
+      return lost({errc::network, "it does not answer", {}}, false);
+    }
+    Envelope out;
+    out.mutable_ping();
+    client_->request(std::move(out), [this](const result<Envelope>& answer) {
+      if (answer) unanswered_ = 0;
+    });
+    watch_owner();
+  });
+}
+
 void shared_store::member_claim(claim_ask what) {
   if (server_) {
     server_->inherit({}, {std::move(what)}, {});
@@ -335,6 +377,7 @@ void shared_store::member_claim(claim_ask what) {
     client_->notify(out);
   }
   asked_[what.key] = std::move(what);
+  watch_owner();
 }
 
 void shared_store::member_release(const key128& key) {

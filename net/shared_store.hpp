@@ -12,7 +12,10 @@ namespace attune::net {
 struct shared_store_options {
   nanoseconds start = std::chrono::seconds(4); ///< how long an owner that does not share is waited for at the beginning
   nanoseconds call = std::chrono::seconds(30); ///< how long an answer, or an owner, is waited for later
-  nanoseconds grace = std::chrono::seconds(1); ///< store_server_options::grace of one that takes over
+  /// While claims wait for the owner's answers, it is asked so often whether it is there; after three times without an
+  /// answer the connection is given up, and after `call` without an owner what waits is measured without its leave.
+  nanoseconds ping = std::chrono::seconds(10);
+  nanoseconds grace = std::chrono::seconds(1);    ///< store_server_options::grace of one that takes over
   std::size_t chunk_bytes = std::size_t{1} << 20; ///< records that are sent at once, about
 };
 

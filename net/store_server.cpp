@@ -246,6 +246,10 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     store_->count(figures);
     return {};
   }
+  case Envelope::kPing:
+    out.mutable_done();
+    answer(p, request, out);
+    return {};
   case Envelope::kGoodbye: {
     [[maybe_unused]] const auto forgotten = store_->forget_sender(p.id);
     lose(who);

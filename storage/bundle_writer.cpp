@@ -2,7 +2,10 @@
 
 #include "include/attune/bundle.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <limits>
@@ -182,7 +185,17 @@ result<std::string> bundle_bytes(const std::vector<bundle_item>& items) {
   return out;
 }
 
-status replace_file(const std::string& path, std::string_view contents) {
+status replace_file(const std::string& where, std::string_view contents) {
+  std::string path = where;
+  struct stat s {};
+  if (::stat(path.c_str(), &s) == 0) {
+    // A device or a folder is not to be replaced; what a link names is, and not the link.
+    if (!S_ISREG(s.st_mode)) return error{errc::io, "cannot write '" + path + "': it is not a file", {}};
+    if (char* real = ::realpath(path.c_str(), nullptr)) {
+      path = real;
+      std::free(real);
+    }
+  }
   const std::string fresh = path + ".new";
   const auto failed = [&](const char* what) {
     error why{errc::io, std::string("cannot ") + what + " '" + path + "': " + std::strerror(errno), {}};

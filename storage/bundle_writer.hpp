@@ -26,7 +26,7 @@ struct bundle_item {
 result<std::string> bundle_bytes(const std::vector<bundle_item>& items);
 
 /// Writes a whole file under a new name, and then over the old one, durably: a reader sees the old one or the new one.
-/// Errors: io.
-status replace_file(const std::string& path, std::string_view contents);
+/// A link stays and its file is replaced. Errors: io, also where `where` is something other than a file.
+status replace_file(const std::string& where, std::string_view contents);
 
 } // namespace attune::storage

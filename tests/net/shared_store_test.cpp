@@ -1,15 +1,21 @@
 // Several ports on one store, in one process: each is an owner or a member of its own, as separate processes are.
+#include "net/frame.hpp"
 #include "net/shared_store.hpp"
 #include "net/socket_place.hpp"
+#include "net/store_messages.hpp"
 #include "storage/cache.hpp"
 #include "tests/storage/samples.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <poll.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace attune;
 using namespace attune::net;
@@ -208,6 +214,67 @@ BOOST_AUTO_TEST_CASE(an_owner_that_does_not_share_is_named) {
   BOOST_REQUIRE(!second.ok());
   BOOST_TEST(bool(second.err().code == errc::store_busy));
   BOOST_TEST(second.err().message.find("in use by process " + std::to_string(::getpid())) != std::string::npos);
+}
+
+/// An owner that greets, answers `pings` questions, and then nothing any more, as one that was stopped.
+class stopped_owner {
+public:
+  explicit stopped_owner(const std::string& folder)
+      : store_(*storage::store::open(folder, {})), place_(*socket_place::open(folder)), listening_(*place_->listen()) {
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~stopped_owner() {
+    stop_ = true;
+    thread_.join();
+    for (const int s : open_) ::close(s);
+    ::close(listening_);
+  }
+
+private:
+  void serve() {
+    bool greeted = false;
+    while (!stop_) {
+      pollfd p{listening_, POLLIN, 0};
+      if (::poll(&p, 1, 20) != 1) continue;
+      const int s = ::accept(listening_, nullptr, nullptr);
+      if (s < 0) continue;
+      open_.push_back(s);
+      if (std::exchange(greeted, true)) continue;
+      char hello[4096];
+      pollfd q{s, POLLIN, 0};
+      ::poll(&q, 1, 5000);
+      if (::read(s, hello, sizeof hello) <= 0) continue;
+      wire::v1::Envelope out;
+      *out.mutable_welcome() = welcome_of(store_abilities(), {1, {}});
+      std::string frame;
+      append_frame(frame, out.SerializeAsString());
+      [[maybe_unused]] const auto n = ::write(s, frame.data(), frame.size());
+    }
+  }
+  std::unique_ptr<storage::store> store_;
+  std::shared_ptr<socket_place> place_;
+  int listening_;
+  std::vector<int> open_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+BOOST_AUTO_TEST_CASE(an_owner_that_answers_nothing_holds_nobody_for_ever) {
+  const scratch_folder scratch;
+  const stopped_owner owner(scratch.store());
+  shared_store_options options;
+  options.ping = 5ms;
+  options.call = 50ms;
+  auto member = open_shared(scratch.store(), options);
+  BOOST_REQUIRE(member.ok());
+  ear heard(**member);
+  BOOST_TEST(!(*member)->claim(*ask(make(), 1), false, 1h));
+  BOOST_TEST(!heard.wait().known);
+  auto some = items(make(), 1, 2);
+  const auto done = (*member)->append(some, {});
+  BOOST_REQUIRE(!done.ok());
+  BOOST_TEST(bool(done.err().code == errc::store_busy));
+  (*member)->listen({});
 }
 
 BOOST_AUTO_TEST_CASE(the_socket_is_the_users_alone_however_deep_and_under_any_umask) {

@@ -3,8 +3,10 @@
 #include "tests/storage/samples.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 using namespace attune;
@@ -200,6 +202,29 @@ BOOST_AUTO_TEST_CASE(a_newer_file_and_other_files_are_told_apart) {
   const bundle moved = std::move(b);
   BOOST_TEST(ask(moved, "local").entry.integer("tile", 0) == 32);
   BOOST_TEST(!b); // NOLINT(bugprone-use-after-move): it is empty then
+}
+
+BOOST_AUTO_TEST_CASE(only_a_file_is_replaced) {
+  const samples::scratch_folder scratch;
+  const auto folder = scratch.path() + "/folder", pipe = scratch.path() + "/pipe", file = scratch.path() + "/file",
+             link = scratch.path() + "/link";
+  std::filesystem::create_directory(folder);
+  BOOST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const auto& other : {folder, pipe}) {
+    const auto done = replace_file(other, "x");
+    BOOST_REQUIRE(!done.ok());
+    BOOST_TEST(done.err().message == "cannot write '" + other + "': it is not a file");
+  }
+  BOOST_TEST(std::filesystem::is_fifo(pipe));
+  BOOST_TEST(std::filesystem::is_directory(folder));
+  BOOST_REQUIRE(replace_file(file, "old").ok());
+  std::filesystem::create_symlink(file, link);
+  BOOST_REQUIRE(replace_file(link, "new").ok());
+  BOOST_TEST(std::filesystem::is_symlink(link));
+  BOOST_TEST(std::filesystem::file_size(file) == 3u);
+  std::string text;
+  std::getline(std::ifstream(file), text);
+  BOOST_TEST(text == "new");
 }
 
 BOOST_AUTO_TEST_CASE(two_of_one_workload_and_target_are_refused) {
