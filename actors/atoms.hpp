@@ -24,6 +24,7 @@ using attach = caf::atom_constant<caf::atom("attach")>;
 using detach = caf::atom_constant<caf::atom("detach")>;
 using lookup = caf::atom_constant<caf::atom("lookup")>;
 using fill = caf::atom_constant<caf::atom("fill")>;
+using claim = caf::atom_constant<caf::atom("claim")>;
 using invalidate = caf::atom_constant<caf::atom("invalidate")>;
 using statistic = caf::atom_constant<caf::atom("statistic")>;
 

@@ -4,6 +4,7 @@
 #include "actors/time.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace attune::actors {
@@ -67,6 +68,21 @@ void send_misses(self_pointer self, std::vector<trial_ptr> misses) {
   for (auto& [number, batch] : for_callers) self->send(s.clients.at(number).who, atom::miss::value, std::move(batch));
 }
 
+/// The flight of `t` begins, which has just been entered: at once, or when its claim is answered.
+void take_off(self_pointer self, const trial_ptr& t, bool anew, std::vector<trial_ptr>& misses) {
+  auto& s = self->state;
+  if (!s.desk.claim || s.desk.claim(*t, anew)) {
+    misses.push_back(t);
+    return;
+  }
+  s.flights.at(t->key).granted = false;
+  emit_trial(self, event_kind::joined_flight, t, nullptr);
+}
+
+void release(self_pointer self, const key128& key) {
+  if (self->state.desk.release) self->state.desk.release(key);
+}
+
 void lookup(self_pointer self, const trial_batch& batch) {
   auto& s = self->state;
   answers hits;
@@ -87,8 +103,11 @@ void lookup(self_pointer self, const trial_batch& batch) {
       hits[t->session].items.push_back({t, known->result, true, known->record});
       continue;
     }
-    s.flights.try_emplace(t->key, cache_state::flight{t, {}});
-    misses.push_back(t);
+    // Of two configurations with one key the first is in the table.
+    if (s.flights.try_emplace(t->key, cache_state::flight{t, {}, true}).second)
+      take_off(self, t, fresh, misses);
+    else
+      misses.push_back(t);
   }
   send_answers(self, std::move(hits));
   send_misses(self, std::move(misses));
@@ -124,13 +143,82 @@ void fill(self_pointer self, const finished_batch& batch) {
     });
     for (auto t = waiting.begin(); t != unserved; ++t)
       out[(*t)->session].items.push_back({*t, f.result, true, f.record});
-    if (unserved == waiting.end()) continue;
-    s.flights.try_emplace((*unserved)->key, cache_state::flight{*unserved, {unserved + 1, waiting.end()}});
+    if (unserved == waiting.end()) {
+      release(self, f.what->key);
+      continue;
+    }
+    // The claim stays.
+    s.flights.try_emplace((*unserved)->key, cache_state::flight{*unserved, {unserved + 1, waiting.end()}, true});
     taken_over.push_back(*unserved);
   }
   send_answers(self, std::move(out));
   send_misses(self, std::move(taken_over));
   write_behind(self, recency_group);
+}
+
+/// What other processes measured, or left to this one.
+void claimed(self_pointer self, const claim_batch& batch) {
+  auto& s = self->state;
+  answers out;
+  std::vector<trial_ptr> misses;
+  for (const auto& a : batch.items) {
+    const auto at = s.flights.find(a.key);
+    if (at == s.flights.end() || at->second.granted) {
+      // Nobody wants it any more.
+      if (at == s.flights.end() && !a.known) release(self, a.key);
+      continue;
+    }
+    if (!a.known) {
+      at->second.granted = true;
+      misses.push_back(at->second.owner);
+      continue;
+    }
+    if (conclusive(*a.known)) {
+      s.elsewhere.erase(a.key);
+      for (const auto& key : s.known->insert(*at->second.owner, a.known, a.record)) s.recency.evicted.push_back(key);
+    }
+    std::vector<trial_ptr> all{at->second.owner};
+    all.insert(all.end(), at->second.waiting.begin(), at->second.waiting.end());
+    s.flights.erase(at);
+    const auto unserved = std::stable_partition(all.begin(), all.end(),
+                                                [&](const trial_ptr& t) { return attune::answers(*a.known, *t); });
+    for (auto t = all.begin(); t != unserved; ++t) out[(*t)->session].items.push_back({*t, a.known, true, a.record});
+    if (unserved == all.end()) continue;
+    s.flights.try_emplace(a.key, cache_state::flight{*unserved, {unserved + 1, all.end()}, true});
+    take_off(self, *unserved, true, misses);
+  }
+  send_answers(self, std::move(out));
+  send_misses(self, std::move(misses));
+  write_behind(self, recency_group);
+}
+
+/// Ends what the session waits for: what flies for it ends at the scheduler.
+void cancel_waits(self_pointer self, session_number number) {
+  auto& s = self->state;
+  static const auto gone = std::make_shared<const outcome>(
+      outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
+  answers out;
+  const auto mine = [number](const trial_ptr& t) { return t->session == number; };
+  for (auto at = s.flights.begin(); at != s.flights.end();) {
+    auto& f = at->second;
+    const auto others = std::stable_partition(f.waiting.begin(), f.waiting.end(), std::not_fn(mine));
+    for (auto t = others; t != f.waiting.end(); ++t) out[number].items.push_back({*t, gone, false});
+    f.waiting.erase(others, f.waiting.end());
+    if (f.granted || !mine(f.owner)) {
+      ++at;
+      continue;
+    }
+    out[number].items.push_back({f.owner, gone, false});
+    if (f.waiting.empty()) {
+      release(self, at->first);
+      at = s.flights.erase(at);
+      continue;
+    }
+    f.owner = f.waiting.front();
+    f.waiting.erase(f.waiting.begin());
+    ++at;
+  }
+  send_answers(self, std::move(out));
 }
 
 /// A session that goes while it waits for another's flight needs no answer.
@@ -154,6 +242,8 @@ cache_actor::behavior_type cache(self_pointer self, const std::shared_ptr<std::u
       [self](atom::detach, session_number number) { detach(self, number); },
       [self](atom::lookup, const trial_batch& batch) { lookup(self, batch); },
       [self](atom::fill, const finished_batch& batch) { fill(self, batch); },
+      [self](atom::cancel, session_number number) { cancel_waits(self, number); },
+      [self](atom::claim, const claim_batch& batch) { claimed(self, batch); },
       [self](atom::invalidate, const std::string& task) { return self->state.known->invalidate(task); },
       [self](atom::statistic) {
         const auto& s = self->state;
@@ -164,6 +254,7 @@ cache_actor::behavior_type cache(self_pointer self, const std::shared_ptr<std::u
         self->state.scheduler = scheduler;
         self->state.recorder = recorder;
       },
+      [self](atom::wire, const claim_desk& desk) { self->state.desk = desk; },
       [self](atom::flush) { write_behind(self, 1); },
   };
 }

@@ -30,7 +30,9 @@ struct cache_state {
   struct flight {
     trial_ptr owner;
     std::vector<trial_ptr> waiting;
+    bool granted = true; ///< false: another process may be measuring it, and its answer is waited for
   };
+  claim_desk desk;
   std::unordered_map<key128, flight> flights;
   std::unordered_set<key128> elsewhere; ///< entries that the store holds under another key: their use is not noted
   std::uint64_t joined = 0;

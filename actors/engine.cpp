@@ -13,6 +13,7 @@
 #include "measure/callable_runner.hpp"
 #include "measure/command_builder.hpp"
 #include "measure/command_runner.hpp"
+#include "measure/machine_slot.hpp"
 #include "measure/supervisor.hpp"
 #include "measure/topology.hpp"
 #include "measure/validate.hpp"
@@ -92,30 +93,67 @@ private:
   std::unique_ptr<Worker> made_;
 };
 
-/// A slot of this machine: commands or callables, by the task.
-class local_runner final : public measure::runner {
+/// How long a run waits for its turn among processes before it goes ahead.
+constexpr auto turn_patience = std::chrono::minutes(10);
+
+/// A slot of this machine: commands or callables, by the task. Commands wait for their turn where `turns` is given.
+class local_runner final : public measure::runner, public std::enable_shared_from_this<local_runner> {
 public:
   local_runner(std::shared_ptr<lazy_supervisor> with, measure::callable_runner::calling where,
-               const std::vector<int>& cpus)
-      : callables_(where, system_time(), cpus), commands_(std::move(with), cpus) {}
+               const std::vector<int>& cpus, std::shared_ptr<measure::machine_slot> turns,
+               std::function<void()> waiting)
+      : callables_(where, system_time(), cpus),
+        commands_(std::move(with), cpus),
+        turns_(std::move(turns)),
+        waiting_(std::move(waiting)) {}
   void run(trial_ptr what, measure::artifact_ptr built, callback done) override {
     if (what->of->objective) {
       callables_.run(std::move(what), std::move(built), std::move(done));
-      return;
+    } else if (!turns_) {
+      run_command(what, built, done);
+    } else {
+      {
+        const std::lock_guard guard(lock_);
+        on_cancel_ = done;
+      }
+      auto begin = [self = shared_from_this(), what, built, done](measure::machine_slot::turn turn) {
+        self->run_command(what, built, [self, done, turn](measure::run_result r) {
+          self->turns_->release();
+          if (!turn.alone) r.notes.emplace_back("timed beside another process's run: its turn did not come");
+          done(std::move(r));
+        });
+      };
+      if (!turns_->acquire(std::move(begin))) waiting_();
     }
-    commands_.with([&](measure::command_runner& how) { how.run(what, built, done); },
-                   [&](failure why) {
-                     done({std::move(why), {}, {}, {}});
-                   });
   }
   void cancel() override {
+    if (turns_ && turns_->cancel()) {
+      callback done;
+      {
+        const std::lock_guard guard(lock_);
+        done = std::exchange(on_cancel_, nullptr);
+      }
+      done({failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}});
+      return;
+    }
     callables_.cancel();
     commands_.cancel();
   }
 
 private:
+  void run_command(const trial_ptr& what, const measure::artifact_ptr& built, const callback& done) {
+    commands_.with([&](measure::command_runner& how) { how.run(what, built, done); },
+                   [&](failure why) {
+                     done({std::move(why), {}, {}, {}});
+                   });
+  }
+
   measure::callable_runner callables_;
   lazy_worker<measure::command_runner> commands_;
+  std::shared_ptr<measure::machine_slot> turns_;
+  std::function<void()> waiting_;
+  std::mutex lock_;
+  callback on_cancel_; ///< who hears of a run that is called back while it waits
 };
 
 class local_builder final : public measure::builder {
@@ -133,6 +171,13 @@ public:
 private:
   lazy_worker<measure::command_builder> commands_;
 };
+
+/// How long another process's flight is waited for: twice what a trial can take by its limits, and a queue.
+nanoseconds flight_limit(const task& of) {
+  const auto build = build_limit_of(of.spec, nanoseconds(0)), run = run_limit_of(of, nanoseconds(0));
+  const bool bounded = run.count() > 0 && (!of.spec.build || build.count() > 0);
+  return bounded ? 2 * (build + run) + std::chrono::minutes(1) : nanoseconds(std::chrono::hours(1));
+}
 
 struct quiet_config : caf::actor_system_config {
   quiet_config() {
@@ -237,7 +282,7 @@ attune::status session::tell(const trial& which, outcome result) {
 struct engine::impl {
   engine_options options;
   measure::slot_plan places;
-  std::unique_ptr<storage::store> store;
+  std::unique_ptr<storage::store_port> store;
   std::unique_ptr<quiet_config> config;
   std::unique_ptr<caf::actor_system> own;
   caf::actor_system* system = nullptr;
@@ -271,6 +316,15 @@ void engine::impl::spawn_all() {
 
   record_sink sink;
   if (store) {
+    store->listen([to = cache](std::vector<storage::claim_answer> heard) {
+      caf::anon_send(to, atom::claim::value, claim_batch{std::move(heard)});
+    });
+    claim_desk desk;
+    desk.claim = [s = store.get()](const trial& what, bool anew) {
+      return s->claim(what, anew, flight_limit(*what.of));
+    };
+    desk.release = [s = store.get()](const key128& key) { s->release(key); };
+    caf::anon_send(cache, atom::wire::value, std::move(desk));
     sink.append = [s = store.get()](std::span<storage::record_item> records,
                                     std::span<const storage::step_item> steps) { return s->append(records, steps); };
     sink.recency = [s = store.get()](const recency_batch& batch) {
@@ -278,10 +332,7 @@ void engine::impl::spawn_all() {
       s->drop_cached(batch.evicted);
       s->count(batch.counted);
     };
-    sink.spent = [s = store.get()](const std::string& id, nanoseconds took) {
-      // Where it cannot be written, the session only goes on for longer.
-      [[maybe_unused]] const auto done = s->add_spent(id, took);
-    };
+    sink.spent = [s = store.get()](const std::string& id, nanoseconds took) { s->end_session(id, took); };
   } else {
     sink.append = [](std::span<storage::record_item>, std::span<const storage::step_item>) { return attune::status{}; };
   }
@@ -301,6 +352,9 @@ void engine::impl::spawn_all() {
   // Until the noise is known it begins with the quiet rung.
   scheduling.dispatcher.admission = scheduling.watch.ladder.front();
   scheduling.in_flight = options.in_flight;
+  const bool turns = store && options.take_turns;
+  // The commands' own limits are the supervisor's; this one, behind them, must not count the waiting.
+  if (turns) scheduling.margin += turn_patience;
   scheduler = system->spawn(actors::scheduler, recorder, watch, scheduling);
   caf::anon_send(cache, atom::wire::value, scheduler, recorder);
   // An objective that is called between two messages is over before anything else begins.
@@ -309,8 +363,23 @@ void engine::impl::spawn_all() {
   processes = std::make_shared<lazy_supervisor>(options.subreaper);
   using calling = measure::callable_runner::calling;
   const auto where = options.inline_callables ? calling::inside_run : calling::own_thread;
+  const auto waiting = [said = std::make_shared<std::once_flag>(), port = watch] {
+    std::call_once(*said, [&] {
+      caf::anon_send(port.to, atom::note::value,
+                     event_batch{{{event_kind::decided,
+                                   0,
+                                   nullptr,
+                                   nullptr,
+                                   "another process times runs with this store: they take turns",
+                                   {}}}});
+    });
+  };
   for (std::uint32_t i = 0; i < slots; ++i) {
-    const std::shared_ptr<measure::runner> how = std::make_shared<local_runner>(processes, where, places.slots[i]);
+    std::shared_ptr<measure::machine_slot> turn;
+    if (turns)
+      if (auto opened = measure::machine_slot::open(store->path() + "/SLOTS", i, turn_patience)) turn = *opened;
+    const std::shared_ptr<measure::runner> how =
+        std::make_shared<local_runner>(processes, where, places.slots[i], turn, waiting);
     runners.push_back(system->spawn(runner, how));
     caf::anon_send(scheduler, atom::join::value, place_info{"local/slot" + std::to_string(i)}, runners.back());
   }
@@ -322,7 +391,9 @@ void engine::impl::spawn_all() {
 }
 
 attune::status engine::impl::fill_from_earlier(const task_ptr& of, const search::space& over) {
-  auto earlier = earlier_results(*store, *of, over);
+  const auto known = store->view();
+  if (!known) return known.err();
+  auto earlier = earlier_results(**known, *of, over);
   if (!earlier) return earlier.err();
   finished_batch batch;
   for (auto& e : *earlier) {
@@ -391,7 +462,8 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
     i->places.slots.resize(1);
   const measure::confined at_home(i->places.home);
   if (!i->options.store.empty()) {
-    auto opened = storage::store::open(i->options.store, {});
+    auto opened =
+        i->options.open_store ? i->options.open_store(i->options.store) : storage::open_exclusive(i->options.store);
     if (!opened) return opened.err();
     i->store = std::move(*opened);
   }
@@ -408,6 +480,7 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
 
 engine::~engine() {
   impl_->stop_all();
+  if (impl_->store) impl_->store->listen({});
   // The store outlives the actors that write it.
   impl_->own.reset();
   impl_->store.reset();
@@ -437,18 +510,22 @@ result<session> engine::tune(const tuning_request& request) {
   how.seed = spec.search.seed;
   how.budget = limits.trials;
   bool known = false;
+  std::shared_ptr<const storage::store> view;
   storage::record_id records_before = 0;
   if (impl_->store) {
     if (request.remeasure)
       if (const auto erased = impl_->store->erase_session(id); !erased) return erased.err();
-    auto past = impl_->store->load_session(id);
+    const auto now = impl_->store->view();
+    if (!now) return now.err();
+    view = *now;
+    auto past = view->load_session(id);
     if (!past) return past.err();
     known = past->has_value();
     // The strategy is made as it was at the session's beginning: its past is played back to it.
-    records_before = known ? (*past)->records_before : impl_->store->newest();
+    records_before = known ? (*past)->records_before : view->newest();
     if (known) how.budget = (*past)->budget;
     if (known) limits.spent = (*past)->spent;
-    auto similar = find_similar(*impl_->store, *request.of, *request.over, {.up_to = records_before});
+    auto similar = find_similar(*view, *request.of, *request.over, {.up_to = records_before});
     if (!similar) return similar.err();
     how.prior = std::move(similar->records);
   }
@@ -465,8 +542,28 @@ result<session> engine::tune(const tuning_request& request) {
   if (limits.time) setup->finals_until = *limits.time - std::min(limits.spent, *limits.time);
   if (impl_->store) {
     setup->session_id = id;
+    storage::session_entry entry;
+    entry.id = id;
+    entry.task_name = spec.name;
+    entry.strategy = spec.search.strategy;
+    entry.seed = spec.search.seed;
+    entry.budget = limits.trials;
+    entry.started = system_time().wall();
+    entry.records_before = records_before;
+    const auto begun = impl_->store->begin_session(entry);
+    if (!begun) return begun.err();
+    if (!*begun)
+      caf::anon_send(
+          impl_->watch.to, atom::note::value,
+          event_batch{{{event_kind::decided,
+                        number,
+                        nullptr,
+                        nullptr,
+                        spec.name + ": the same session is under way in another process: results are shared, "
+                                    "and that process keeps the session's steps",
+                        {}}}});
     if (known) {
-      const auto read = impl_->store->session_steps(id, [&](const storage::session_step& s) {
+      const auto read = view->session_steps(id, [&](const storage::session_step& s) {
         const search::told_step step{s.number, s.asked_before};
         if (s.amends)
           setup->search->replay_amendment(step, s.config, s.key, s.result, *s.amends);
@@ -474,16 +571,6 @@ result<session> engine::tune(const tuning_request& request) {
           setup->search->replay(step, s.config, s.key, s.result);
       });
       if (!read) return read.err();
-    } else {
-      storage::session_entry entry;
-      entry.id = id;
-      entry.task_name = spec.name;
-      entry.strategy = spec.search.strategy;
-      entry.seed = spec.search.seed;
-      entry.budget = limits.trials;
-      entry.started = system_time().wall();
-      entry.records_before = records_before;
-      if (const auto begun = impl_->store->begin_session(entry); !begun) return begun.err();
     }
   }
   if (impl_->store && !request.remeasure)
@@ -509,7 +596,7 @@ void engine::subscribe(std::function<void(const event_batch&)> watch) {
 }
 
 const std::string& engine::remark() const noexcept { return impl_->places.remark; }
-storage::store* engine::store() noexcept { return impl_->store.get(); }
+storage::store_port* engine::store() noexcept { return impl_->store.get(); }
 caf::actor_system& engine::system() noexcept { return *impl_->system; }
 
 } // namespace attune::actors

@@ -4,6 +4,7 @@
 #include "core/task.hpp"
 #include "search/tuning.hpp"
 #include "storage/store.hpp"
+#include "storage/store_port.hpp"
 
 #include <functional>
 #include <memory>
@@ -13,10 +14,6 @@
 
 namespace caf {
 class actor_system;
-}
-
-namespace attune::storage {
-class store;
 }
 
 namespace attune::actors {
@@ -31,6 +28,11 @@ inline constexpr std::uint64_t default_trials = 1000;
 struct engine_options {
   /// The folder of the store; empty: nothing outlives the engine (the cache works, the disk is not touched).
   std::string store;
+  /// How it is opened; empty: for this process alone (storage::open_exclusive). net::open_shared lets processes share
+  /// it.
+  std::function<result<std::unique_ptr<storage::store_port>>(const std::string& folder)> open_store;
+  /// Processes that share the store time their commands in turn, slot by slot. Callables wait for nobody.
+  bool take_turns = false;
   /// The host's actor system; null: the engine makes its own (one worker that sleeps when there is nothing to do). It
   /// must outlive the engine. A host's system should not spin while runs are timed: `scheduler.policy` = "sharing".
   caf::actor_system* host = nullptr;
@@ -91,7 +93,7 @@ private:
 /// Threads: create and destroy it on one thread; tune() from any thread that is not an actor's.
 class engine {
 public:
-  /// Errors: store_unusable, store_busy (naming the holder), store_newer, store_corrupt.
+  /// Errors: store_unusable, store_busy (naming the holder), store_newer, store_corrupt, and those of open_store.
   static result<std::unique_ptr<engine>> start(engine_options options);
   /// Cancels what is under way, waits until its processes are gone and its results are durable.
   ~engine();
@@ -108,7 +110,7 @@ public:
   /// One line for a person on how the slots came out, where there is something to say; else empty.
   const std::string& remark() const noexcept;
   /// The store that is open; null without one.
-  storage::store* store() noexcept;
+  storage::store_port* store() noexcept;
   caf::actor_system& system() noexcept;
 
 private:

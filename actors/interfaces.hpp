@@ -119,11 +119,17 @@ using cache_actor = caf::typed_actor<
     caf::reacts_to<atom::lookup, trial_batch>,
     // From the recorder: durable now. Ends the flights. With `from_cache`: the store has it under another key.
     caf::reacts_to<atom::fill, finished_batch>,
+    // The session gives up what it waits for from other flights: answered as `cancelled`.
+    caf::reacts_to<atom::cancel, session_number>,
+    // INTERNAL: answers to claims, from the thread that heard them.
+    caf::reacts_to<atom::claim, claim_batch>,
     // Forgets what is known of a task (its digest in hex); answers how many entries.
     caf::replies_to<atom::invalidate, std::string>::with<std::uint64_t>,
     caf::replies_to<atom::statistic>::with<cache_statistics>,
     // INTERNAL: where misses and write-behind go (the three know each other, so one must be told later).
     caf::reacts_to<atom::wire, scheduler_actor, recorder_actor>,
+    // INTERNAL: from now on a miss is claimed before it is measured.
+    caf::reacts_to<atom::wire, claim_desk>,
     // Sends what it has to say about recency to the recorder.
     caf::reacts_to<atom::flush>>;
 

@@ -21,10 +21,12 @@
 #include "search/tuning.hpp"
 #include "storage/cache.hpp"
 #include "storage/store.hpp"
+#include "storage/store_port.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -98,6 +100,17 @@ struct step_batch {
 struct recency_batch {
   std::vector<key128> used, evicted, order;
   storage::cache_figures counted;
+};
+
+/// The way to the flights that the processes of one store have in common: storage::store_port's claim() and release().
+/// Empty functions: this process is alone.
+struct claim_desk {
+  std::function<bool(const trial& what, bool anew)> claim;
+  std::function<void(const key128&)> release;
+};
+/// What other processes' flights came to.
+struct claim_batch {
+  std::vector<storage::claim_answer> items;
 };
 
 /// Why a tuner lives and what it may use. Given to the tuner when it is spawned.
@@ -219,6 +232,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::run_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::place_info)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::step_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::recency_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::claim_desk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::claim_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::session_info)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::tuner_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::report_ptr)

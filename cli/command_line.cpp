@@ -41,10 +41,10 @@ how_many read_places(const std::string& option, const std::string& text) {
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target, recorded, seeds, workers, svg;
-  std::vector<std::string> specs;
-  bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, count = false, list = false,
-       quick = false;
+      target, recorded, seeds, workers, svg, output;
+  std::vector<std::string> specs, targets;
+  bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
+       count = false, list = false, quick = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
@@ -66,7 +66,7 @@ void add_spec(CLI::App& to, raw& r) {
 struct parser {
   CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
   raw r;
-  CLI::App *tune, *space, *best, *history, *replay, *db, *doctor, *stats, *verify;
+  CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify;
 
   parser() {
     app.require_subcommand(1);
@@ -151,6 +151,39 @@ optimum): 0 is random search, 1 the optimum at once.
     db->require_subcommand(1);
     stats = command(*db, "stats", "How many records, tasks and targets there are, and how the cache does");
     verify = command(*db, "verify", "Read everything and check that it fits together");
+
+    bundle = command(app, "bundle", "Write the best of each task into one file for applications");
+    bundle->add_option("SPEC", r.specs, "Spec files")->required()->type_name("...");
+    bundle->add_option("-o,--output", r.output, "The file to write; an older one is replaced when all is there")
+        ->required()
+        ->type_name("FILE");
+    bundle->add_option("--format", r.format, "bundle, header or cmake (bundle)")->type_name("F");
+    bundle
+        ->add_option("--target", r.targets,
+                     "Of another target: a device's name, or facts as in device=board1,flags=-O2; may be repeated")
+        ->type_name("T")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    bundle->add_flag("--all-targets", r.all_targets, "Of every target on which the task was measured");
+    bundle->footer(R"(A bundle is one file with a checksum that an application maps and asks by workload and
+target; its reader is the header attune/bundle.hpp, which needs nothing else of Attune:
+
+  std::string why;
+  const auto tuned = attune::bundle::open("tuned.bundle", why);
+  if (const auto best = tuned.find("gemm", {{"m", 512}, {"n", 512}}, "local"))
+    tile = best.entry.integer("tile_m", 16);
+
+Each configuration is verified before it is written: its record is in the store and is a
+measurement (no failure, no estimate), it is of the spec's commands and sources as they are
+now, and it fulfils the spec's constraints. Nothing is measured.
+
+The format header is the same as constants of C++ (and as a bundle without a file, where
+attune/bundle.hpp is found), cmake as variables.
+
+  attune bundle gemm.yaml conv.yaml -o tuned.bundle
+  attune bundle gemm.yaml --all-targets --format header -o tuned.hpp
+
+Exit code 1: no task has a result, nothing is written; 4: some have none.)");
 
     doctor = command(app, "doctor", "Say what this machine is, what disturbs measurements on it, and what that costs");
     doctor->add_flag("--quick", r.quick, "Look only; else reference loops are timed to see what disturbances cost");
@@ -309,6 +342,25 @@ best_options read_best(const raw& r, const CLI::App& command) {
   return o;
 }
 
+bundle_options read_bundle(const raw& r) {
+  bundle_options o;
+  o.specs = r.specs;
+  if (r.output.empty()) throw usage_fault{"--output is empty"};
+  o.output = r.output;
+  if (r.format == "header")
+    o.format = bundle_options::form::header;
+  else if (r.format == "cmake")
+    o.format = bundle_options::form::cmake;
+  else if (!r.format.empty() && r.format != "bundle")
+    throw usage_fault{"--format must be bundle, header or cmake, not '" + r.format.substr(0, 60) + "'"};
+  o.targets = r.targets;
+  for (const auto& t : o.targets)
+    if (t.empty()) throw usage_fault{"--target is empty"};
+  o.all_targets = r.all_targets;
+  if (o.all_targets && !o.targets.empty()) throw usage_fault{"--target and --all-targets exclude each other"};
+  return o;
+}
+
 replay_command_options read_replay(const raw& r) {
   replay_command_options o;
   o.recorded = r.recorded;
@@ -379,6 +431,8 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
       line.command = history_options{p.r.spec, p.r.task};
     } else if (p.replay->parsed()) {
       line.command = read_replay(p.r);
+    } else if (p.bundle->parsed()) {
+      line.command = read_bundle(p.r);
     } else if (p.db->parsed()) {
       line.command = db_options{p.verify->parsed() ? db_options::what::verify : db_options::what::stats};
     } else {

@@ -62,6 +62,15 @@ struct db_options {
   what action = what::stats;
 };
 
+struct bundle_options {
+  enum class form : std::uint8_t { bundle, header, cmake };
+  std::vector<std::string> specs;
+  std::string output;
+  form format = form::bundle;
+  std::vector<std::string> targets; ///< empty: each spec's own
+  bool all_targets = false;
+};
+
 struct doctor_options {
   bool quick = false; ///< look only
   nanoseconds time = std::chrono::seconds(5);
@@ -71,7 +80,7 @@ struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
   std::variant<tune_options, space_options, best_options, history_options, replay_command_options, db_options,
-               doctor_options>
+               bundle_options, doctor_options>
       command;
 };
 

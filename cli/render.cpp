@@ -10,6 +10,37 @@
 
 namespace attune::cli {
 
+std::string c_string(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      // Three octal digits end by themselves; hexadecimal ones would take what follows.
+      out += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
+              static_cast<char>('0' + (byte & 7))};
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string cmake_string(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\' || c == '$') out += '\\';
+    if (c == ';') {
+      out += "\\;";
+      continue;
+    }
+    out += c;
+  }
+  return out + '"';
+}
+
 namespace {
 
 /// At most `width` columns, the rest as `...`.
@@ -94,39 +125,6 @@ std::vector<std::string> macro_names(const configuration& c) {
   for (std::size_t i = 0; i < upper.size(); ++i)
     out.push_back("ATTUNE_" + (std::count(upper.begin(), upper.end(), upper[i]) > 1 ? c.name(i) : upper[i]));
   return out;
-}
-
-/// A C string literal.
-std::string c_string(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      // Three octal digits end by themselves; hexadecimal ones would take what follows.
-      out += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
-              static_cast<char>('0' + (byte & 7))};
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-/// A quoted argument of CMake's language.
-std::string cmake_string(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\' || c == '$') out += '\\';
-    if (c == ';') {
-      out += "\\;";
-      continue;
-    }
-    out += c;
-  }
-  return out + '"';
 }
 
 std::string env_text(const configuration& c) {

@@ -34,6 +34,10 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 
 /// `text` as one word of a POSIX shell.
 std::string shell_word(const std::string& text);
+/// A C string literal.
+std::string c_string(const std::string& text);
+/// A quoted argument of CMake's language.
+std::string cmake_string(const std::string& text);
 
 std::string render_space(const task_spec& spec, const search::space& space);
 /// `measured`: what the reference loops showed; empty: they were not run.

@@ -9,7 +9,8 @@
 #include "cli/render.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
-#include "storage/store.hpp"
+#include "net/shared_store.hpp"
+#include "storage/store_port.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -226,6 +227,8 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
 
   actors::engine_options how;
   how.store = store;
+  how.open_store = [](const std::string& folder) { return net::open_shared(folder); };
+  how.take_turns = true;
   how.slots = planned->slots;
   how.builders = planned->builders;
   how.cores_each = planned->cores;

@@ -74,11 +74,20 @@ bool is_blank(const std::string& path) {
   while (const auto* e = ::readdir(d)) {
     const std::string_view name = e->d_name;
     if (name != "." && name != ".." && name != owner_file + 1 && name != acknowledged_file + 1 && name != "LOCK" &&
-        name != "lost+found")
+        name != "SOCKET" && name != "SLOTS" && name != "lost+found")
       blank = false;
   }
   ::closedir(d);
   return blank;
+}
+
+/// True where a process owns the folder just now.
+bool is_held(const std::string& path) {
+  const int fd = ::open((path + owner_file).c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool held = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(fd);
+  return held;
 }
 
 std::string command_line() {
@@ -105,7 +114,7 @@ folder::~folder() {
   if (owner_ >= 0) ::close(owner_);
 }
 
-result<folder> folder::open(const std::string& path, bool read_only, bool create) {
+result<folder> folder::open(const std::string& path, bool read_only, bool create, nanoseconds patience) {
   folder out;
   out.path_ = path;
   while (out.path_.size() > 1 && out.path_.back() == '/') out.path_.pop_back();
@@ -140,13 +149,17 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
       return error{errc::store_corrupt, "the store '" + p + "' is damaged: its file CURRENT is missing", {}};
     out.schema_ = meta.schema();
   } else if (!database) {
-    if (!is_blank(p)) return unusable("the folder '" + p + "' is not a store, and is not empty");
+    if (!is_blank(p)) {
+      if (!read_only && is_held(p))
+        return error{errc::store_busy, "the store '" + p + "' is being made by another process", {}};
+      return unusable("the folder '" + p + "' is not a store, and is not empty");
+    }
     if (read_only || !create) return unusable("there is no store in '" + p + "'");
   }
   out.exists_ = database;
 
   if (!read_only)
-    if (auto locked = out.lock(); !locked) return locked.err();
+    if (auto locked = out.lock(patience); !locked) return locked.err();
   // With the lock, for the numbers may have moved on while it was waited for.
   if (!out.read_ledger())
     return error{errc::store_corrupt, "the store '" + p + "' is damaged: its file ACKNOWLEDGED is not readable", {}};
@@ -166,16 +179,17 @@ bool folder::read_ledger() {
   return true;
 }
 
-status folder::lock() {
+status folder::lock(nanoseconds patience) {
   const std::string file = path_ + owner_file;
   owner_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (owner_ < 0) return unusable("cannot write to the store '" + path_ + "': " + reason());
-  // One that is just ending is waited for; then whoever asks shall know within a second.
-  constexpr int attempts = 25;
-  for (int i = 0; ::flock(owner_, LOCK_EX | LOCK_NB) != 0; ++i) {
+  // One that is just ending is waited for.
+  constexpr auto pause = std::chrono::milliseconds(20);
+  const auto attempts = patience / pause;
+  for (std::int64_t i = 0; ::flock(owner_, LOCK_EX | LOCK_NB) != 0; ++i) {
     if (errno != EWOULDBLOCK && errno != EINTR) return unusable("cannot lock the store '" + path_ + "': " + reason());
     if (i < attempts) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::this_thread::sleep_for(pause);
       continue;
     }
     v1::Owner holder;

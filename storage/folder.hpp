@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/clock.hpp"
 #include "core/error.hpp"
 
 #include <cstdint>
@@ -14,10 +15,11 @@ class folder {
 public:
   /// Looks at `path`, making it (mode 0700, with its parents) where `create` says so and it may be written. Where
   /// `read_only` is false, becomes the owner: the file OWNER is locked until this object goes; another process's lock
-  /// is waited for half a second. Errors: store_unusable (missing, not a folder, not permitted, another program's
-  /// folder), store_busy (with the path, the holder's process id and command), store_newer, store_corrupt (SCHEMA or
-  /// the database is missing or damaged).
-  static result<folder> open(const std::string& path, bool read_only, bool create);
+  /// is waited for as long as `patience` says. Errors: store_unusable (missing, not a folder, not permitted, another
+  /// program's folder), store_busy (with the path, the holder's process id and command), store_newer, store_corrupt
+  /// (SCHEMA or the database is missing or damaged).
+  static result<folder> open(const std::string& path, bool read_only, bool create,
+                             nanoseconds patience = std::chrono::milliseconds(500));
 
   folder(folder&& other) noexcept;
   folder& operator=(folder&&) = delete;
@@ -46,7 +48,7 @@ public:
 
 private:
   folder() = default;
-  status lock();
+  status lock(nanoseconds patience);
   bool read_ledger();
 
   std::string path_;

@@ -13,6 +13,7 @@
 //                   'k' BE32 task                      TaskCounts
 //                   'n' BE32 names                     Names          parameter names, shared by records
 //                   'u' BE64 stamp                     Uses           of cache entries, later than the entries' stamps
+//                   'o' sender (16)                    Sender         how far another process has come in sending
 //   records         'r' BE32 task  BE64 record         Record         a task's records lie together, oldest first
 //                   'i' BE64 first record              IdRun          record number -> task, one for each run of
 //                   records
@@ -40,7 +41,7 @@ namespace attune::storage::keys {
 inline constexpr std::uint32_t schema = 2;
 inline constexpr std::string_view magic = "attune store";
 
-inline constexpr char meta = 'v', counters = 'c', task = 't', counts = 'k', names = 'n', uses = 'u';
+inline constexpr char meta = 'v', counters = 'c', task = 't', counts = 'k', names = 'n', uses = 'u', sender = 'o';
 inline constexpr char record = 'r', id_run = 'i';
 inline constexpr char recency = 'r';
 inline constexpr char session = 's', step = 'p';
@@ -104,6 +105,8 @@ inline std::string of_uses(std::uint64_t stamp) {
   put(out, stamp);
   return out;
 }
+
+inline std::string of_sender(const key128& k) { return tagged(sender, k.view()); }
 
 inline std::string of_best(const digest& workload, const digest& target, const digest& method) {
   std::string out(workload.view());

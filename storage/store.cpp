@@ -65,7 +65,7 @@ const std::string& store::path() const noexcept { return impl_->place.path(); }
 const std::vector<std::string>& store::notices() const noexcept { return impl_->notices; }
 
 result<std::unique_ptr<store>> store::open(const std::string& directory, const store_options& options) {
-  auto place = folder::open(directory, options.read_only, options.create);
+  auto place = folder::open(directory, options.read_only, options.create, options.patience);
   if (!place) return place.err();
   auto i = std::make_unique<impl>(std::move(*place));
   i->read_only = options.read_only;
@@ -419,10 +419,43 @@ status store::impl::finish_group(bool durable) {
   return {};
 }
 
-status store::append(std::span<record_item> records, std::span<const step_item> steps) {
+result<v1::Sender> store::impl::sender_of(const append_origin& from) const {
+  v1::Sender out;
+  std::string text;
+  const auto got = db->get(family::meta, keys::of_sender(from.sender), text);
+  if (!got) return got.err();
+  if (*got && !out.ParseFromString(text))
+    return convert::damaged("how far a sender has come cannot be read in '" + place.path() + "'");
+  return out;
+}
+
+status store::append(std::span<record_item> records, std::span<const step_item> steps, const append_origin* from) {
   auto& i = *impl_;
   const std::lock_guard guard(i.write_lock);
   if (i.read_only) return error{errc::store_unusable, "the store '" + path() + "' is open for reading only", {}};
+  v1::Sender sender;
+  if (from != nullptr) {
+    auto known = i.sender_of(*from);
+    if (!known) return known.err();
+    sender = *std::move(known);
+    const auto already = [](std::uint64_t done, std::uint64_t first, std::size_t count) {
+      return static_cast<std::size_t>(std::min<std::uint64_t>(done < first ? 0 : done - first + 1, count));
+    };
+    const auto old = already(sender.records(), from->first_record, records.size());
+    for (std::size_t n = 0; n < old; ++n) {
+      const auto number = from->first_record + n;
+      records[n].record = number < sender.first() ? 0 : sender.record() + (number - sender.first());
+    }
+    const auto old_steps = already(sender.steps(), from->first_step, steps.size());
+    steps = steps.subspan(old_steps);
+    records = records.subspan(old);
+    if (!records.empty()) {
+      sender.set_first(from->first_record + old);
+      sender.set_record(i.next_record);
+      sender.set_records(sender.first() + records.size() - 1);
+    }
+    if (!steps.empty()) sender.set_steps(from->first_step + old_steps + steps.size() - 1);
+  }
   if (records.empty() && steps.empty()) return {};
   i.begin_group();
   auto id = i.next_record;
@@ -433,11 +466,38 @@ status store::append(std::span<record_item> records, std::span<const step_item> 
   }
   for (const auto& s : steps)
     if (auto staged = i.stage(s); !staged) return staged;
+  if (from != nullptr) i.put(family::meta, keys::of_sender(from->sender), sender);
   if (auto done = i.finish_group(!records.empty()); !done) return done;
   if (records.empty()) return {};
   for (auto& r : records) r.record = i.next_record++;
   i.place.acknowledge({i.next_record - 1, i.next_record - 1});
   return {};
+}
+
+status store::forget_sender(const key128& sender) {
+  auto& i = *impl_;
+  const std::lock_guard guard(i.write_lock);
+  i.begin_group();
+  i.batch.Delete(i.db->handle(family::meta), slice(keys::of_sender(sender)));
+  return i.finish_group(false);
+}
+
+status store::trim_senders(std::size_t keep) {
+  auto& i = *impl_;
+  const std::lock_guard guard(i.write_lock);
+  std::vector<std::pair<std::uint64_t, std::string>> all;
+  v1::Sender sender;
+  auto read = i.db->scan(family::meta, keys::tagged(keys::sender), [&](std::string_view key, std::string_view value) {
+    const bool good = sender.ParseFromArray(value.data(), static_cast<int>(value.size()));
+    all.emplace_back(good ? sender.record() : 0, key);
+    return true;
+  });
+  if (!read || all.size() <= keep) return read;
+  std::sort(all.begin(), all.end(), std::greater<>());
+  i.begin_group();
+  for (auto gone = all.begin() + static_cast<std::ptrdiff_t>(keep); gone != all.end(); ++gone)
+    i.batch.Delete(i.db->handle(family::meta), slice(gone->second));
+  return i.finish_group(false);
 }
 
 } // namespace attune::storage

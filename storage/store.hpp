@@ -134,6 +134,14 @@ struct verify_report {
 struct store_options {
   bool read_only = false; ///< needs no lock, changes nothing in the folder, sees what was there when it was opened
   bool create = true;     ///< makes the folder and the store where there is none
+  nanoseconds patience = std::chrono::milliseconds(500); ///< how long another process's lock is waited for
+};
+
+/// Whose append it is where it may come twice: it was sent by another process, and its answer was lost. A sender
+/// numbers its records from 1 in the order of appending, and so its steps.
+struct append_origin {
+  key128 sender;
+  std::uint64_t first_record = 0, first_step = 0; ///< the numbers of the first of each in this append
 };
 
 class lru_cache;
@@ -167,7 +175,14 @@ public:
   /// are not: one that is lost is answered by the cache again). Fills in record_item::record. A record makes its task
   /// known, is the cache's answer for its key where it is cacheable, and takes its place among the best. A step refers
   /// to the record of its result where it names one, and carries the result where not.
-  status append(std::span<record_item> records, std::span<const step_item> steps);
+  ///
+  /// With an origin, what that sender has appended before is not written again: a record that its newest append wrote
+  /// gets the number that it has, an older one 0. How far the sender has come is written in the same write.
+  status append(std::span<record_item> records, std::span<const step_item> steps, const append_origin* from = nullptr);
+  /// Forgets how far this sender has come: it sends no more.
+  status forget_sender(const key128& sender);
+  /// Forgets those that were killed, but for the `keep` whose last records are the newest.
+  status trim_senders(std::size_t keep);
 
   /// The number of the newest record; 0 where there is none.
   record_id newest() const;
@@ -201,6 +216,8 @@ public:
   /// Forgets the session and its steps; its records stay.
   status erase_session(std::string_view id);
 
+  /// The newest record of a measurement, as the cache has it; none where it has none.
+  result<std::optional<record>> cached_record(const key128& key) const;
   /// Fills `into` with the most recently used entries, in their order, within its limits; what does not fit is dropped
   /// from the store. What cannot be read is left out (it is a miss, and verify() tells). Answers how many.
   std::uint64_t load_cache(lru_cache& into);

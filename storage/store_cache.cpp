@@ -59,6 +59,23 @@ static_assert(sizeof(key128) == 16);
 
 } // namespace
 
+result<std::optional<record>> store::cached_record(const key128& key) const {
+  const auto& i = *impl_;
+  std::string text;
+  const auto got = i.db->get(family::cache, key.view(), text);
+  if (!got) return got.err();
+  v1::CacheEntry entry;
+  // What cannot be read is a miss, and verify() tells.
+  if (!*got || !entry.ParseFromString(text)) return std::optional<record>();
+  const task_info* task = nullptr;
+  {
+    const std::shared_lock guard(i.state_lock);
+    if (entry.task() < i.tasks.size() && i.tasks[entry.task()].stored) task = &i.tasks[entry.task()];
+  }
+  if (task == nullptr) return std::optional<record>();
+  return i.record_at(*task, entry.record());
+}
+
 std::uint64_t store::load_cache(lru_cache& into) {
   auto& i = *impl_;
   std::vector<place_of_entry> all;

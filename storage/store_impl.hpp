@@ -126,6 +126,7 @@ struct store::impl {
   void put_steps(session_state& state);
   status finish_group(bool durable);
   status rebuild_best(task_info& task);
+  result<v1::Sender> sender_of(const append_origin& from) const;
 
   // store_sessions.cpp
   result<session_state*> state_of(std::string_view id);

@@ -1,0 +1,49 @@
+#include "storage/store_port.hpp"
+
+#include "storage/cache.hpp"
+
+namespace attune::storage {
+
+namespace {
+
+class exclusive_port final : public store_port {
+public:
+  explicit exclusive_port(std::unique_ptr<store> s) : store_(std::move(s)) {}
+
+  const std::string& path() const override { return store_->path(); }
+  std::vector<std::string> notices() const override { return store_->notices(); }
+  result<std::shared_ptr<const store>> view() const override { return std::shared_ptr<const store>(store_); }
+  std::uint64_t load_cache(lru_cache& into) override { return store_->load_cache(into); }
+  status append(std::span<record_item> records, std::span<const step_item> steps) override {
+    return store_->append(records, steps);
+  }
+  result<bool> begin_session(const session_entry& session) override {
+    if (auto begun = store_->begin_session(session); !begun) return begun.err();
+    return true;
+  }
+  status erase_session(std::string_view id) override { return store_->erase_session(id); }
+  void end_session(std::string_view id, nanoseconds spent) override {
+    // Where it cannot be written, the session only goes on for longer.
+    [[maybe_unused]] const auto done = store_->add_spent(id, spent);
+  }
+  void touch(std::span<const key128> used) override { store_->touch(used); }
+  void order_cache(std::span<const key128> all) override { store_->order_cache(all); }
+  void drop_cached(std::span<const key128> gone) override { store_->drop_cached(gone); }
+  void count(const cache_figures& since_last) override { store_->count(since_last); }
+  bool claim(const trial&, bool, nanoseconds) override { return true; }
+  void release(const key128&) override {}
+  void listen(std::function<void(std::vector<claim_answer>)>) override {}
+
+private:
+  std::shared_ptr<store> store_;
+};
+
+} // namespace
+
+result<std::unique_ptr<store_port>> open_exclusive(const std::string& directory) {
+  auto opened = store::open(directory, {});
+  if (!opened) return opened.err();
+  return std::unique_ptr<store_port>(std::make_unique<exclusive_port>(std::move(*opened)));
+}
+
+} // namespace attune::storage
