@@ -128,8 +128,6 @@ void end(self_pointer self, job_id id, outcome o) {
   auto node = s.in_hand.extract(id);
   auto& w = node.mapped();
   pass_to(w, &phase_times::clean, now_of(self));
-  w.built.reset(); // its folder goes with it
-  pass_to(w, &phase_times::clean, now_of(self));
   o.phases = w.phases;
   o.used = w.used;
   o.notes = std::move(w.notes);

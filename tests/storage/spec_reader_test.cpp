@@ -475,7 +475,7 @@ BOOST_AUTO_TEST_CASE(refuses_metrics_of_the_processes_that_are_none) {
                "spec.yaml:3:27: run.limits must be a list of expressions over the metrics, not the string 'time < 1'"},
       bad_case{"run: {command: x, limits: ['']}\n", "spec.yaml:3:28: a limit is empty"},
   };
-  check_refusals(cases);
+  check_additions(cases);
 }
 
 BOOST_AUTO_TEST_CASE(reads_commands_as_text_or_argv) {
