@@ -251,7 +251,6 @@ void end(self_pointer self, job_id id, outcome o) {
   pass_to(w, &phase_times::clean, now_of(self));
   const auto& spec = w.what->of->spec;
   if (spec.finals() == 0 && !spec.wants_reference()) w.built.reset(); // its folder goes with it
-  pass_to(w, &phase_times::clean, now_of(self));
   o.phases = w.phases;
   o.used = w.used;
   o.notes = std::move(w.notes);

@@ -81,8 +81,10 @@ std::string metrics_text(const measurement& m, std::span<const metric_spec> spec
   std::string out;
   for (const auto& [name, v] : m.metrics) {
     const auto at = std::find_if(specs.begin(), specs.end(), [&name = name](const auto& s) { return s.name == name; });
-    out +=
-        (out.empty() ? "" : ", ") + name + " " + (at == specs.end() ? shortest(v) : human_value(v, at->stored_unit()));
+    // A count needs no word for what it counts: that is its name.
+    const bool count = at != specs.end() && at->unit == "count";
+    out += (out.empty() ? "" : ", ") + name + " " +
+           (at == specs.end() ? shortest(v) : human_value(v, count ? "" : at->stored_unit()));
   }
   return out;
 }

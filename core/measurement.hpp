@@ -40,7 +40,7 @@ struct phase_times {
   nanoseconds build{0};  ///< in a builder's hands
   nanoseconds run{0};    ///< in a runner's hands: warm-up, repeats and check
   nanoseconds search{0}; ///< of the strategy, where a record states it
-  nanoseconds clean{0};  ///< from the end of its runs: cleaning the samples, deleting its folder
+  nanoseconds clean{0};  ///< from the end of its runs: cleaning the samples, handing them over
   nanoseconds sum() const noexcept { return queue + build + run + search + clean; }
   friend bool operator==(const phase_times&, const phase_times&) = default;
 };

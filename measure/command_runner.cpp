@@ -205,12 +205,15 @@ struct command_runner::job : std::enable_shared_from_this<job> {
         into.amount = static_cast<double>(ended.used.peak_bytes);
         return;
       }
-      const std::string floor = megabytes(ended.peak_floor);
-      into.missing = "the peak is below the " + floor +
-                     " that Attune itself has had, in which the process is born: the kernel tells no less";
-      if (i == spec().run.objective) return;
+      if (i == spec().run.objective) {
+        into.missing = "the peak is below the " + megabytes(ended.peak_floor) +
+                       " that Attune itself has had, in which the process is born: the kernel tells no less";
+        return;
+      }
       into.amount = static_cast<double>(ended.peak_floor);
-      add_notes(out.notes, {"the metric '" + metric.name + "' is at most what is given: " + into.missing});
+      add_notes(out.notes,
+                {"the metric '" + metric.name +
+                 "' is at most what is given: as much as Attune itself has had, which the kernel counts too"});
       return;
     }
     case metric_spec::from::counter: {

@@ -54,8 +54,8 @@ result<energy_meter> energy_meter::open(std::string_view domain, const std::stri
     if (entry.path().filename().string().find("intel-rapl:") == 0) folders.push_back(entry.path());
   std::sort(folders.begin(), folders.end());
   if (folders.empty())
-    return refuse("this machine shows no RAPL energy counters (" + tree.string() +
-                  "; virtual machines seldom do); measure on the hardware itself, or leave it out");
+    return refuse("this machine shows no RAPL energy counters (nothing in " + tree.string() +
+                  ", as in most virtual machines); measure on the hardware itself, or leave it out");
   energy_meter out;
   std::string known;
   for (const auto& folder : folders) {

@@ -87,7 +87,9 @@ BOOST_AUTO_TEST_CASE(says_why_there_is_no_best) {
 BOOST_AUTO_TEST_CASE(reports_metrics_and_where_the_time_went) {
   actors::tuning_report r;
   auto of = some_task();
-  of.spec.run.metrics.resize(3);
+  of.spec.run.metrics.resize(4);
+  of.spec.run.metrics[3].name = "faults";
+  of.spec.run.metrics[3].unit = "count";
   of.spec.run.metrics[1].name = "cpu";
   of.spec.run.metrics[2].name = "peak_mb";
   of.spec.run.metrics[2].unit = "MB";
@@ -98,10 +100,10 @@ BOOST_AUTO_TEST_CASE(reports_metrics_and_where_the_time_went) {
   r.times.queue = std::chrono::milliseconds(500);
   r.times.devices = {{"local/slot0", std::chrono::milliseconds(9300)}};
   outcome o;
-  o.data = measurement{0.5, 0, {0.5}, 0, {{"cpu", 0.25}, {"peak_mb", 40}}};
+  o.data = measurement{0.5, 0, {0.5}, 0, {{"cpu", 0.25}, {"peak_mb", 40}, {"faults", 61}}};
   r.best = search::best_so_far{configuration(arguments{{"x", 1}}), std::make_shared<const outcome>(o), {}, 0};
   const auto text = render_report(r);
-  BOOST_TEST(text.find("\n  metrics          cpu 250 ms, peak_mb 40.0 MB\n") != std::string::npos, text);
+  BOOST_TEST(text.find("\n  metrics          cpu 250 ms, peak_mb 40.0 MB, faults 61.0\n") != std::string::npos, text);
   BOOST_TEST(text.find("\n  time             10.0 s (run 9.30 s, queue 500 ms, store 400 ms)\n") != std::string::npos,
              text);
   BOOST_TEST(text.find("\n  busy             local/slot0 93 %\n") != std::string::npos, text);

@@ -61,8 +61,10 @@ BOOST_AUTO_TEST_CASE(a_limit_of_nothing_that_is_measured_is_refused_before_anyth
   const scenario s;
   const auto unknown = s.tune(s.write("a.yaml", costly("costs < 10")));
   BOOST_TEST(unknown.exit == 2, unknown.told());
-  BOOST_TEST(unknown.err.find("a.yaml:6: run.limits: unknown name `costs`; did you mean `cost`?") != std::string::npos,
-             unknown.told());
+  BOOST_TEST(
+      unknown.err.find("a.yaml:6: run.limits: `costs < 10`, column 1: unknown name `costs`; did you mean `cost`?") !=
+          std::string::npos,
+      unknown.told());
   BOOST_TEST(s.tune(s.write("b.yaml", costly("1 < 10"))).exit == 2);
   BOOST_TEST(!s.store_exists());
 }
