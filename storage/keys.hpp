@@ -5,6 +5,8 @@
 //   file SCHEMA        Meta          read before anything is opened: a newer schema is refused, untouched
 //   file OWNER         Owner         locked (flock) by the one process that may write
 //   file ACKNOWLEDGED  Acknowledged  written in place after each durable append: what must be found again on opening
+//   file SLOTS                       empty; its bytes are locked while a run is timed (measure/machine_slot.hpp)
+//   socket SOCKET                    where the owner serves other processes, while it lives (net/socket_place.hpp)
 //
 //   column family   key                                value
 //   meta            'v'                                Meta
