@@ -60,7 +60,9 @@ std::string noise_decision::text() const {
                     (bias < 0 ? " below" : " above") + " its base, spread " + percent(spread) + ": ";
   switch (what) {
   case kind::based:
-    return out + "this is the quiet machine";
+    return out + (spread > accepted
+                      ? "this is the machine as it is, noisier than the " + percent(accepted) + " accepted"
+                      : "this is the quiet machine");
   case kind::raised:
     return out + "up to " + std::to_string(to);
   case kind::cut:
@@ -107,7 +109,7 @@ noise_controller::judgement noise_controller::judge() {
 }
 
 noise_decision noise_controller::move(noise_decision::kind what, std::uint32_t to, nanoseconds now) {
-  noise_decision out{what, level_, to, bias_, spread_, now};
+  noise_decision out{what, level_, to, bias_, options_.tolerance, spread_, now};
   level_ = to;
   over_in_a_row_ = 0;
   window_.clear();

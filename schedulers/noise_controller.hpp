@@ -31,6 +31,7 @@ struct noise_decision {
   kind what = kind::based;
   std::uint32_t from = 1, to = 1; ///< runs at once
   double bias = 0;                ///< median of the reference over its base, less one
+  double accepted = 0;            ///< the tolerance
   double spread = 0;              ///< 1.4826 · median absolute deviation over the median
   nanoseconds at{0};
   /// `12 runs at once: the reference is slower by 4.1 % (spread 0.9 %), 2 % is accepted: down to 6`

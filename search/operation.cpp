@@ -439,7 +439,8 @@ cell convert_to_integer(cell c, const pool& p) {
   const auto digits = without_underscores(trim(p.text_of(c)));
   if (!digits || digits->find_first_not_of("0123456789+-") != std::string::npos) return cell::of(fault::value);
   const auto at = digits->find_first_of("0123456789");
-  if (at == std::string::npos || at > 1 || digits->find_first_of("+-", at) != std::string::npos)
+  if (at == std::string::npos || at > 1 || // NOLINT(misc-redundant-expression): there is a digit, and one sign at most
+      digits->find_first_of("+-", at) != std::string::npos)
     return cell::of(fault::value);
   const auto i = parse_integer(*digits);
   return i ? cell::of(*i) : cell::of(fault::overflow);

@@ -28,10 +28,10 @@ std::uint64_t cached::bytes() const noexcept {
   if (!result) return sum;
   const outcome& o = *result;
   sum += sizeof(outcome) + o.runner.capacity();
-  for (const auto& note : o.notes) sum += sizeof note + note.capacity();
+  for (const auto& note : o.notes) sum += sizeof(std::string) + note.capacity();
   if (const auto* m = o.measured()) {
     sum += m->samples.capacity() * sizeof(double);
-    for (const auto& [name, v] : m->metrics) sum += sizeof name + sizeof v + name.capacity();
+    for (const auto& [name, value] : m->metrics) sum += sizeof(std::string) + sizeof(double) + name.capacity();
   } else if (const auto* f = o.failed()) {
     sum += f->message.capacity();
   } else if (const auto* b = o.bounded()) {

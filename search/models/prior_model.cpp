@@ -35,6 +35,7 @@ prior_model::prior_model(const space& over, const rank_features& features, std::
     s.similarity = std::max(s.similarity, std::clamp(r.similarity, 0.01, 1.0));
   }
   std::vector<source*> order;
+  order.reserve(by_number.size());
   for (auto& [number, s] : by_number) order.push_back(&s);
   std::stable_sort(order.begin(), order.end(),
                    [](const source* a, const source* b) { return a->similarity > b->similarity; });

@@ -22,9 +22,9 @@ struct index_hash {
 /// needed: only what was proposed or told ahead of the cursor is kept.
 class sequence_strategy final : public strategy {
 public:
-  sequence_strategy(std::string_view name, space_ptr over, strategy_options options,
+  sequence_strategy(std::string_view name, space_ptr over, const strategy_options& options,
                     std::optional<index_permutation> order)
-      : name_(name), space_(std::move(over)), size_(*space_->count()), order_(std::move(order)) {
+      : name_(name), space_(std::move(over)), size_(*space_->count()), order_(order) {
     for (const auto& p : options.first)
       if (const auto i = space_->index_of(p)) first_.push_back(*i);
   }

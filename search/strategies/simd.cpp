@@ -59,6 +59,7 @@ ATTUNE_INLINE void solve_body(const float* l, const float* inverse, std::size_t 
   }
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): an attribute and a name stand in none
 #define ATTUNE_VARIANT(name, attribute)                                                                              \
   namespace name {                                                                                                   \
   attribute double dot(const double* a, const double* b, std::size_t n) { return dot_body(a, b, n); }                \
@@ -74,6 +75,7 @@ ATTUNE_INLINE void solve_body(const float* l, const float* inverse, std::size_t 
   }                                                                                                                  \
   constexpr vector_loops all{dot, add_squares, add_unequal, covariances, solve};                                     \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 ATTUNE_VARIANT(plain, )
 #if defined(__x86_64__)

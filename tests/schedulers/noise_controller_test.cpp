@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(samples_without_any_deviation_are_judged_too) {
 }
 
 BOOST_AUTO_TEST_CASE(a_decision_says_its_cause_and_figures) {
-  const noise_decision d{kind::cut, 12, 6, 0.041, 0.009, 0ns};
+  const noise_decision d{kind::cut, 12, 6, 0.041, 0.02, 0.009, 0ns};
   BOOST_TEST(d.text() == "12 at once: the reference is 4.1 % above its base, spread 0.9 %: down to 6");
 }
 
