@@ -127,6 +127,12 @@ struct store::impl {
   status finish_group(bool durable);
   status rebuild_best(task_info& task);
 
+  // store_bulk.cpp
+  record_id indexed = 0; ///< the newest record that is in the index of contents; 0: not read yet
+  status index_rest();
+  status visit_records(record_id after, record_id up_to,
+                       const std::function<bool(const task_info&, const record&)>& visit) const;
+
   // store_sessions.cpp
   result<session_state*> state_of(std::string_view id);
 
