@@ -15,18 +15,32 @@ namespace {
 
 constexpr std::uint64_t indexed_together = 8192;
 
-std::uint64_t hash_of(const key128& key, const outcome& o) {
-  std::uint64_t kind = o.data.index();
-  double v = 0;
-  if (const auto* m = o.measured())
-    v = m->value;
-  else if (const auto* b = o.bounded())
-    v = b->value;
-  else
-    kind += static_cast<std::uint64_t>(o.failed()->kind) << 8;
+template <class Number>
+std::uint64_t mix(Number n, std::uint64_t seed) noexcept {
   std::uint64_t bits = 0;
-  std::memcpy(&bits, &v, sizeof bits);
-  return hash64(key.view(), bits ^ (kind << 1));
+  static_assert(sizeof n <= sizeof bits);
+  std::memcpy(&bits, &n, sizeof n);
+  bits = (bits ^ seed) * 0x9e3779b97f4a7c15u;
+  return bits ^ (bits >> 29);
+}
+
+/// Of all that two records may differ in.
+std::uint64_t hash_of(const key128& key, const outcome& o, std::string_view session) {
+  std::uint64_t h = hash64(key.view(), o.data.index());
+  if (const auto* m = o.measured()) {
+    h = mix(m->spread, mix(m->value, h));
+    for (const double s : m->samples) h = mix(s, h);
+    for (const auto& [name, v] : m->metrics) h = mix(v, hash64(name, h));
+  } else if (const auto* b = o.bounded()) {
+    h = mix(b->against, mix(b->value, h));
+  } else {
+    const auto& f = *o.failed();
+    h = hash64(f.message, mix(f.kind, h));
+  }
+  for (const auto d : {o.phases.queue, o.phases.build, o.phases.run, o.phases.search, o.used.cpu})
+    h = mix(d.count(), h);
+  for (const auto& n : o.notes) h = hash64(n, h);
+  return session.empty() ? h : hash64(session, h);
 }
 
 /// To the last bit: what is not a number is equal to itself here.
@@ -65,12 +79,14 @@ status store::impl::index_rest() {
   status good;
   // The records' own order within each task; the tasks one after the other would need all to be read each time.
   const auto read = visit_records(indexed, next_record - 1, [&](const task_info& task, const record& r) {
-    keys::content_key(key, task.number, static_cast<std::uint64_t>(r.result.at.count()), hash_of(r.key, r.result));
+    keys::content_key(key, task.number, static_cast<std::uint64_t>(r.result.at.count()),
+                      hash_of(r.key, r.result, r.session));
     reference.set_task(task.number);
     reference.set_record(r.id);
     value.clear();
     reference.AppendToString(&value);
     more.Put(db->handle(family::records), slice(key), slice(value));
+    latest_contents.erase(task.number);
     if (++in_batch >= indexed_together) good = write(r.id);
     return good.ok();
   });
@@ -126,6 +142,22 @@ status store::visit(record_id after, record_id up_to, const std::function<bool(c
   return impl_->visit_records(after, up_to, [&](const task_info&, const record& r) { return visit(r); });
 }
 
+/// The latest time in the index of a task; later than that there is nothing. What a failed write has raised stays
+/// raised, which costs a look and is never wrong.
+std::optional<std::uint64_t>& store::impl::latest_content(const task_info& task) {
+  const auto [at, fresh] = latest_contents.try_emplace(task.number);
+  if (!fresh || task.counts.records == 0) return at->second;
+  std::string last;
+  keys::content_key(last, task.number, ~std::uint64_t{0}, ~std::uint64_t{0});
+  const auto it = db->iterate(family::records);
+  it->SeekForPrev(slice(last));
+  // Where that cannot be read, everything is looked up, and the look-up says so.
+  if (!it->status().ok()) at->second = ~std::uint64_t{0};
+  if (it->Valid() && it->key().size() == last.size() && std::memcmp(it->key().data(), last.data(), 5) == 0)
+    at->second = keys::get<std::uint64_t>({it->key().data(), it->key().size()}, 5);
+  return at->second;
+}
+
 status store::append_new(std::span<foreign_record> records) {
   auto& i = *impl_;
   const std::lock_guard guard(i.write_lock);
@@ -135,31 +167,35 @@ status store::append_new(std::span<foreign_record> records) {
   if (auto whole = i.index_rest(); !whole) return whole;
   i.begin_group();
 
-  // What this write itself adds, by the keys of the index.
-  std::unordered_map<std::string, std::size_t> here;
+  // What this write itself adds, by what their keys in the index are made of.
+  std::unordered_map<std::uint64_t, std::size_t> here;
+  here.reserve(records.size());
   std::string key, text;
   v1::RecordReference reference;
   auto id = i.next_record;
   const task_entry* last_entry = nullptr;
   task_info* task = nullptr;
+  std::optional<std::uint64_t>* latest = nullptr;
   for (std::size_t k = 0; k < records.size(); ++k) {
     auto& r = records[k];
     if (r.task != last_entry) {
       task = &i.add_task(*r.task);
+      latest = &i.latest_content(*task);
       last_entry = r.task;
     }
     const auto is_it = [&](const key128& other, const outcome& result, std::string_view session) {
       return other == r.key && session == r.session && same(result, *r.result);
     };
-    keys::content_key(key, task->number, static_cast<std::uint64_t>(r.result->at.count()), hash_of(r.key, *r.result));
-    const auto [at, fresh] = here.try_emplace(key, k);
-    if (!fresh) {
-      const auto& other = records[at->second];
-      if (other.task->task == r.task->task && is_it(other.key, *other.result, other.session)) continue;
-      at->second = k;
-    }
-    // A task that has no record yet has none of these.
-    if (task->counts.records > 0) {
+    const auto time = static_cast<std::uint64_t>(r.result->at.count());
+    const auto hash = hash_of(r.key, *r.result, r.session);
+    keys::content_key(key, task->number, time, hash);
+    const auto mixed = hash ^ (time * 0x9e3779b97f4a7c15u) ^ task->number;
+    if (*latest && time <= **latest) {
+      // Only then may it be there already.
+      if (const auto at = here.find(mixed); at != here.end()) {
+        const auto& other = records[at->second];
+        if (other.task->task == r.task->task && is_it(other.key, *other.result, other.session)) continue;
+      }
       const auto got = i.db->get(family::records, key, text);
       if (!got) return got.err();
       if (*got && reference.ParseFromString(text) && reference.task() == task->number) {
@@ -167,7 +203,10 @@ status store::append_new(std::span<foreign_record> records) {
         if (!there) return there.err();
         if (*there && is_it((*there)->key, (*there)->result, (*there)->session)) continue;
       }
+    } else {
+      *latest = time;
     }
+    here[mixed] = k;
     if (auto ready = i.prepare(*task); !ready) return ready;
     // Not owned: the caller keeps it.
     i.stage(*task, r.key, *r.config, outcome_ptr(outcome_ptr(), r.result), r.session, conclusive(*r.result), id);

@@ -18,7 +18,8 @@
 // Configuration: of a split (sp) each factor is a parameter NAME.0, NAME.1, … (-1: follows from the others); an order
 // (re) and an annotation (an) are their JSON text; another option (ot) its value, under NAME.ot where it could be taken
 // for one of these. index and code_hash are notes of the record, tvm_version is part of how it was measured.
-// all_cost (building and running) is kept as the build's time.
+// all_cost (building and running) is kept as the build's time. (A spec's parameters have no points in their names:
+// records with splits are ranked, replayed and exported, but no spec asks for them.)
 #include "core/text.hpp"
 #include "storage/formats/common.hpp"
 

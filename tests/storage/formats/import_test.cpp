@@ -318,6 +318,18 @@ BOOST_AUTO_TEST_CASE(what_was_measured_here_is_known_to_an_import) {
   BOOST_TEST(n == 13u);
 }
 
+BOOST_AUTO_TEST_CASE(records_without_a_time_are_told_apart_by_all_they_hold) {
+  opened o;
+  // One configuration that failed three times, each time with another word, and was measured twice with one value.
+  const std::string text =
+      "task,target.device,config.x,value,failure,message,notes\nW,d,1,,run_error,a,\nW,d,1,,run_error,b,\n"
+      "W,d,1,,run_error,a,\"[\"\"n\"\"]\"\nW,d,1,5.0,,,\nW,d,1,5.0,,,\"[\"\"n\"\"]\"\nW,d,1,5.0,,,\n";
+  const auto first = take_text(*o.s, text);
+  BOOST_TEST(first.added == 5u);
+  BOOST_TEST(first.duplicates == 1u);
+  BOOST_TEST(take_text(*o.s, text).added == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_store_that_is_only_read_takes_nothing) {
   opened o;
   take_text(*o.s, "task,target.device,config.x,value\nW,d,1,5.0\n");
