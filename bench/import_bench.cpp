@@ -52,8 +52,8 @@ void write_log(const std::string& path, std::uint64_t lines) {
         << R"(]], ["unroll_kw", "ot", )" << (rng.chance(0.5) ? "true" : "false") << R"(]]}, "result": [)"
         << (failed ? "[1000000000.0], 6, 10"
                    : "[" + std::to_string(0.0001 + rng.uniform() / 1000) + "1234567], 0, 2.35520076751709")
-        << ", 16104552" << (100'000 + i) / 100'000 % 100 << i % 100'000
-        << ".4939427], \"version\": 0.2, \"tvm_version\": \"0.8.dev0\"}\n";
+        << ", " << 1610455200 + i / 10 << '.' << i % 10
+        << "939427], \"version\": 0.2, \"tvm_version\": \"0.8.dev0\"}\n";
   }
 }
 
