@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
+#include "storage/formats/origin.hpp"
 
 #include <algorithm>
 #include <ostream>
@@ -9,19 +10,46 @@ namespace attune::cli {
 
 namespace {
 
+/// Whether a target that was imported has every fact that the spec writes down. A spec that writes none means this
+/// machine, which nobody else has measured on.
+bool on_written_target(const arguments& facts, const arguments& written) {
+  bool any = false;
+  for (const auto& [name, v] : written) {
+    if (name == "device" && v == value("local")) continue;
+    const auto* fact = find(facts, name);
+    if (fact == nullptr || fact->text() != v.text()) return false;
+    any = true;
+  }
+  return any;
+}
+
 /// What is known of one task of the spec.
 struct answer {
   task_ptr of;
   std::vector<known_result> best;
-  std::string hint; ///< what to do where there is none
+  std::string hint;      ///< what to do where there is none
+  std::string statistic; ///< of what was imported: what its values are
 };
 
 /// The tasks in the store that the question is about: the spec's own, or those of the same workload, built and measured
 /// the same way, on the targets that --target means.
 result<std::vector<storage::task_entry>> asked_for(const storage::store& store, const task& of,
-                                                   const std::optional<std::string>& where) {
+                                                   const best_options& options) {
   std::vector<storage::task_entry> out;
   const auto& id = of.identity;
+  const auto& where = options.target;
+  if (options.imported) {
+    const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts&) {
+      const auto origin = storage::formats::origin_of(t.method_form);
+      if (t.workload != id.workload_key || !origin || t.metric != of.metric().name ||
+          t.unit != of.metric().stored_unit() || t.direction != of.metric().direction)
+        return;
+      if (where ? matches_target(t.target_facts, *where) : on_written_target(t.target_facts, of.spec.target))
+        out.push_back(t);
+    });
+    if (!read) return read.err();
+    return out;
+  }
   if (!where) {
     auto found = store.find_task(id.task_key);
     if (!found) return found.err();
@@ -33,6 +61,36 @@ result<std::vector<storage::task_entry>> asked_for(const storage::store& store, 
       out.push_back(t);
   });
   if (!read) return read.err();
+  return out;
+}
+
+/// Of imported tasks those of one statistic, the medians where there are any: a mean that a file states is not ranked
+/// against them. Answers which it is; empty where there is no task.
+std::string one_statistic(std::vector<storage::task_entry>& tasks) {
+  const auto statistic = [](const storage::task_entry& t) {
+    const auto origin = storage::formats::origin_of(t.method_form);
+    return origin ? origin->statistic : std::string();
+  };
+  if (tasks.empty()) return {};
+  const bool medians = std::any_of(tasks.begin(), tasks.end(), [&](const auto& t) { return statistic(t) == "median"; });
+  std::string kept = medians ? "median" : "stated";
+  std::erase_if(tasks, [&](const auto& t) { return statistic(t) != kept; });
+  return kept;
+}
+
+/// The devices of what was imported for this workload.
+result<std::string> imported_hint(const storage::store& store, const task& of) {
+  std::vector<std::string> devices;
+  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
+    if (t.workload != of.identity.workload_key || !storage::formats::origin_of(t.method_form) ||
+        counts.records == counts.failures)
+      return;
+    auto device = target{t.target_facts}.device();
+    if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(std::move(device));
+  });
+  if (!read) return read.err();
+  std::string out;
+  for (const auto& d : devices) out += (out.empty() ? "" : ", ") + ("'" + d + "'");
   return out;
 }
 
@@ -74,6 +132,7 @@ json answer_json(const answer& a, std::uint64_t top) {
     return e;
   };
   if (!a.best.empty()) out["best"] = entry(a.best[0]);
+  if (!a.statistic.empty()) out["statistic"] = a.statistic;
   if (top > 1) {
     out["top"] = json::array();
     for (const auto& k : a.best) out["top"].push_back(entry(k));
@@ -98,16 +157,17 @@ int run_best(const best_options& options, const std::string& folder, output& io)
   for (const auto& t : *tasks) {
     auto made = make_task(t.spec);
     if (!made) return io.fail(made.err());
-    answer a{*made, {}, {}};
+    answer a{*made, {}, {}, {}};
     if (*store) {
-      const auto entries = asked_for(**store, *a.of, options.target);
+      auto entries = asked_for(**store, *a.of, options);
       if (!entries) return io.fail(entries.err());
+      if (options.imported) a.statistic = one_statistic(*entries);
       for (const auto& entry : *entries) {
         auto found = best_inside(**store, entry, *t.space, options.top);
         if (!found) return io.fail(found.err());
         for (auto& k : *found) a.best.push_back(std::move(k));
       }
-      if (!options.target) {
+      if (!options.target && !options.imported) {
         auto earlier = best_of_earlier(**store, *a.of, *t.space);
         if (!earlier) return io.fail(earlier.err());
         for (auto& k : *earlier) a.best.push_back(std::move(k));
@@ -117,9 +177,10 @@ int run_best(const best_options& options, const std::string& folder, output& io)
       });
       if (a.best.size() > options.top) a.best.resize(options.top);
       if (a.best.empty()) {
-        auto hint = hint_for(**store, *a.of, options.target);
+        auto hint = options.imported ? imported_hint(**store, *a.of) : hint_for(**store, *a.of, options.target);
         if (!hint) return io.fail(hint.err());
-        a.hint = std::move(*hint);
+        a.hint = options.imported && !hint->empty() ? "results were imported for " + *hint + "; --target names one"
+                                                    : std::move(*hint);
       }
     }
     answers.push_back(std::move(a));
@@ -135,6 +196,10 @@ int run_best(const best_options& options, const std::string& folder, output& io)
                  (a.hint.empty() ? "; attune tune finds one" : "; " + a.hint));
       continue;
     }
+    if (!a.statistic.empty())
+      io.message(a.of->spec.name + ": imported; ranked by " +
+                 (a.statistic == "median" ? "the cleaned median of the files' own samples"
+                                          : "the values that the files state"));
     if (as_json) continue;
     if (answers.size() > 1) io.out() << a.of->spec.name << '\n';
     const std::vector<ranked> plain(a.best.begin(), a.best.end());

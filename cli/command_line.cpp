@@ -41,10 +41,10 @@ how_many read_places(const std::string& option, const std::string& text) {
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target, recorded, seeds, workers, svg, output;
-  std::vector<std::string> specs, targets;
+      target, recorded, seeds, workers, svg, output, file;
+  std::vector<std::string> specs, targets, files;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
-       count = false, list = false, quick = false;
+       count = false, list = false, quick = false, imported = false, stated = false, best_only = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
@@ -66,7 +66,7 @@ void add_spec(CLI::App& to, raw& r) {
 struct parser {
   CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
   raw r;
-  CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify;
+  CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify, *import_, *export_;
 
   parser() {
     app.require_subcommand(1);
@@ -120,12 +120,20 @@ second one ends at once.
     best->add_option("--format", r.format, "text, json, env, args, header or cmake")->type_name("F");
     best->add_option("--target", r.target, "Of another target: a device's name, or facts as in device=board1,flags=-O2")
         ->type_name("T");
+    best->add_flag("--imported", r.imported,
+                   "Of what was imported for this workload, in place of what was measured here");
     best->footer(R"help(Formats: env is lines for a shell's eval (ATTUNE_tile_m=32); args is one line of
 --tile_m=32 words, quoted for a shell; header is C macros (ATTUNE_TILE_M); cmake
 is set() lines.
 
   eval "$(attune best gemm.yaml --format env)"
-  attune best gemm.yaml --format header > tuned.h)help");
+  attune best gemm.yaml --format header > tuned.h
+
+What was imported (attune db import) belongs to the same workload where its name and
+arguments are the spec's, and counts with --imported alone: it was built and measured
+by somebody else. --target names where: attune db stats and export show it.
+
+  attune best gemm.yaml --imported --target "NVIDIA RTX A4000")help");
 
     history = command(app, "history", "List every record of a spec's task, failures and their messages too");
     add_spec(*history, r);
@@ -151,6 +159,7 @@ optimum): 0 is random search, 1 the optimum at once.
     db->require_subcommand(1);
     stats = command(*db, "stats", "How many records, tasks and targets there are, and how the cache does");
     verify = command(*db, "verify", "Read everything and check that it fits together");
+    add_exchange();
 
     bundle = command(app, "bundle", "Write the best of each task into one file for applications");
     bundle->add_option("SPEC", r.specs, "Spec files")->required()->type_name("...");
@@ -188,6 +197,49 @@ Exit code 1: no task has a result, nothing is written; 4: some have none.)");
     doctor = command(app, "doctor", "Say what this machine is, what disturbs measurements on it, and what that costs");
     doctor->add_flag("--quick", r.quick, "Look only; else reference loops are timed to see what disturbances cost");
     doctor->add_option("--time", r.time, "How long they are timed (5s)")->type_name("D");
+  }
+
+  void add_exchange() {
+    import_ = command(*db, "import", "Take the records of other tools, or of another store");
+    import_->add_option("FILE", r.files, "The files, also gzip; - is standard input")->required()->type_name("");
+    import_->add_option("--format", r.format, "auto (by content), or one of those below")->type_name("F");
+    import_->add_option("--task", r.task, "The workload's name where a format does not say it (the file's name)")
+        ->type_name("NAME");
+    import_->add_flag("--stated", r.stated, "Rank by the value that a file states even where it has samples");
+    import_->footer(R"help(Formats: attune (our own JSON lines), autotvm-0.2, autotvm-0.1, ansor, metaschedule,
+kernel-tuner, t4, ktt, csv. A MetaSchedule database is two files: give its workloads
+first. CSV: a header names the columns; value (or time_ms, time_us ...) or failure, and
+parameters as config.NAME, or simply every other column.
+
+Values are kept in seconds. A value is the cleaned median of the file's own samples,
+as what is measured here; where a file has none (or with --stated), it is what the
+file states, and the two are never ranked against each other. A failure stays one, with
+the tool's own code. What the store has already is not added again.
+
+Each damaged line is told with its number, and the rest is taken: exit code 4. A file
+that holds nothing that is known adds nothing: exit code 1.
+
+  attune db import tuning.log cache.json.gz
+  attune db import database_workload.json database_tuning_record.json
+  zcat old.log.gz | attune db import -
+  attune db import results.t4.json --task gemm && attune best gemm.yaml --imported)help");
+
+    export_ = command(*db, "export", "Write records for other tools, or for another store");
+    export_->add_option("FILE", r.file, "The file, packed where it ends in .gz; - is standard output")
+        ->required()
+        ->type_name("");
+    export_->add_option("--format", r.format, "One of those below")->required()->type_name("F");
+    export_->add_option("--task", r.task, "Of one task: its name, or the beginning of its key")->type_name("T");
+    export_->add_flag("--best", r.best_only, "Only the best record of each task");
+    export_->footer(R"help(Formats: attune keeps everything, and is the same to the byte when it is imported into
+an empty store and exported again. The others are autotvm-0.2, autotvm-0.1, ansor,
+metaschedule, kernel-tuner, t4, ktt and csv: what they cannot express is told with
+how often. kernel-tuner and t4 hold one task in a file. Records that a format cannot
+hold at all are left out: exit code 4.
+
+  attune db export all.jsonl.gz --format attune
+  attune db export best.log --format autotvm-0.2 --best
+  attune db export - --format csv --task gemm)help");
   }
 
   CLI::App* command(CLI::App& under, const char* name, const char* about) {
@@ -339,6 +391,7 @@ best_options read_best(const raw& r, const CLI::App& command) {
     if (r.target.empty()) throw usage_fault{"--target is empty"};
     o.target = r.target;
   }
+  o.imported = r.imported;
   return o;
 }
 
@@ -359,6 +412,23 @@ bundle_options read_bundle(const raw& r) {
   o.all_targets = r.all_targets;
   if (o.all_targets && !o.targets.empty()) throw usage_fault{"--target and --all-targets exclude each other"};
   return o;
+}
+
+import_command_options read_import(const raw& r, const CLI::App& command) {
+  import_command_options o;
+  o.files = r.files;
+  if (std::count(o.files.begin(), o.files.end(), "-") > 1) throw usage_fault{"standard input can be read once"};
+  if (command.count("--format") > 0) o.format = r.format;
+  if (command.count("--task") > 0 && r.task.empty()) throw usage_fault{"--task is empty"};
+  o.task = r.task;
+  o.stated = r.stated;
+  return o;
+}
+
+export_command_options read_export(const raw& r, const CLI::App& command) {
+  if (r.json && r.file == "-") throw usage_fault{"--json and - exclude each other: both want standard output"};
+  if (command.count("--task") > 0 && r.task.empty()) throw usage_fault{"--task is empty"};
+  return {r.file, r.format, r.task, r.best_only};
 }
 
 replay_command_options read_replay(const raw& r) {
@@ -433,6 +503,10 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
       line.command = read_replay(p.r);
     } else if (p.bundle->parsed()) {
       line.command = read_bundle(p.r);
+    } else if (p.import_->parsed()) {
+      line.command = read_import(p.r, *p.import_);
+    } else if (p.export_->parsed()) {
+      line.command = read_export(p.r, *p.export_);
     } else if (p.db->parsed()) {
       line.command = db_options{p.verify->parsed() ? db_options::what::verify : db_options::what::stats};
     } else {

@@ -42,6 +42,7 @@ struct best_options {
   std::uint64_t top = 1;
   std::optional<form> format;
   std::optional<std::string> target;
+  bool imported = false; ///< of what was imported, in place of what was measured here
 };
 
 struct history_options {
@@ -62,6 +63,20 @@ struct db_options {
   what action = what::stats;
 };
 
+struct import_command_options {
+  std::vector<std::string> files; ///< `-` is standard input
+  std::string format = "auto";
+  std::string task;    ///< the workload's name where a format does not say it; empty: the file's name
+  bool stated = false; ///< rank by the value that a file states even where it has samples
+};
+
+struct export_command_options {
+  std::string file; ///< `-` is standard output
+  std::string format;
+  std::string task; ///< its name, or the beginning of its key; empty: all
+  bool best = false;
+};
+
 struct bundle_options {
   enum class form : std::uint8_t { bundle, header, cmake };
   std::vector<std::string> specs;
@@ -80,7 +95,7 @@ struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
   std::variant<tune_options, space_options, best_options, history_options, replay_command_options, db_options,
-               bundle_options, doctor_options>
+               bundle_options, import_command_options, export_command_options, doctor_options>
       command;
 };
 

@@ -39,6 +39,8 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
                                   [&](const history_options& o) { return run_history(o, line.store, io); },
                                   [&](const replay_command_options& o) { return run_replay(o, io); },
                                   [&](const db_options& o) { return run_db(o, line.store, io); },
+                                  [&](const import_command_options& o) { return run_import(o, line.store, io); },
+                                  [&](const export_command_options& o) { return run_export(o, line.store, io); },
                                   [&](const bundle_options& o) { return run_bundle(o, line.store, io); },
                                   [&](const doctor_options& o) { return run_doctor(o, io); },
                               },

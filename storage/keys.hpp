@@ -16,9 +16,12 @@
 //                   'n' BE32 names                     Names          parameter names, shared by records
 //                   'u' BE64 stamp                     Uses           of cache entries, later than the entries' stamps
 //                   'o' sender (16)                    Sender         how far another process has come in sending
+//                   'x'                                Indexed        up to which record the contents' index goes
 //   records         'r' BE32 task  BE64 record         Record         a task's records lie together, oldest first
 //                   'i' BE64 first record              IdRun          record number -> task, one for each run of
 //                   records
+//                   'x' BE32 task  BE64 time  BE64 hash  RecordReference  by content, made when records are imported:
+//                                                      a hint, for a record that is gone may still be named
 //   cache           key (16)                           CacheEntry
 //                   key (16) 'r'                       Recency        a later use; behind its entry (schema 1)
 //   best            workload (32) target (32) method (32)  BestList
@@ -43,8 +46,9 @@ namespace attune::storage::keys {
 inline constexpr std::uint32_t schema = 2;
 inline constexpr std::string_view magic = "attune store";
 
-inline constexpr char meta = 'v', counters = 'c', task = 't', counts = 'k', names = 'n', uses = 'u', sender = 'o';
-inline constexpr char record = 'r', id_run = 'i';
+inline constexpr char meta = 'v', counters = 'c', task = 't', counts = 'k', names = 'n', uses = 'u', sender = 'o',
+                      indexed = 'x';
+inline constexpr char record = 'r', id_run = 'i', content = 'x';
 inline constexpr char recency = 'r';
 inline constexpr char session = 's', step = 'p';
 
@@ -94,6 +98,14 @@ inline std::string of_run(std::uint64_t first) {
   std::string out(1, id_run);
   put(out, first);
   return out;
+}
+
+/// What a record holds in brief: its task, when it ended, and a hash of the rest.
+inline void content_key(std::string& out, std::uint32_t task_number, std::uint64_t time, std::uint64_t hash) {
+  out.assign(1, content);
+  put(out, task_number);
+  put(out, time);
+  put(out, hash);
 }
 
 inline std::string of_recency(const key128& k) {

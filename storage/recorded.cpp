@@ -1,308 +1,217 @@
 #include "storage/recorded.hpp"
 
-#include "core/text.hpp"
-#include "storage/recorded_format.hpp"
+#include "storage/formats/format.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <cstring>
 #include <map>
-#include <memory>
 #include <optional>
-#include <zlib.h>
+#include <unordered_set>
 
 namespace attune::storage {
 namespace {
 
-using namespace recorded_format;
+using namespace formats;
 
-constexpr std::size_t max_bytes = std::size_t{1} << 30;
+/// The index that stands for a parameter which a configuration does not have.
+constexpr std::uint32_t absent = 0xffffffffu;
 
-/// gzopen reads plain files as they are, so one way serves both.
-result<std::string> slurp(const std::string& path) {
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file) return error{errc::io, std::string("cannot be read: ") + std::strerror(errno), path};
-  gzbuffer(file.get(), 1 << 17);
-  std::string out;
-  std::vector<char> block(1 << 17);
-  for (;;) {
-    const int n = gzread(file.get(), block.data(), static_cast<unsigned>(block.size()));
-    if (n < 0) return error{errc::io, "cannot be read, or is damaged where it is compressed", path};
-    if (n == 0) break;
-    out.append(block.data(), static_cast<std::size_t>(n));
-    if (out.size() > max_bytes) return error{errc::io, "is larger than 1 GB when unpacked", path};
-  }
-  int code = Z_OK;
-  gzerror(file.get(), &code);
-  if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
-    return error{errc::io, "cannot be read, or is damaged where it is compressed", path};
-  return out;
+error bad(const source& from, std::string why) { return {errc::invalid_spec, std::move(why), from.name()}; }
+
+/// As people mean it: 64 and 64.0 are the same value of a parameter.
+bool same(const value& a, const value& b) {
+  if (a.is_number() && b.is_number()) return a.to_double() == b.to_double();
+  return a == b;
 }
 
-/// What a scan over the text found: where the last entry of the list of results ended, and what was open there.
-struct scan {
-  bool complete = false;
-  std::size_t last_entry_end = 0; ///< just behind the last value that was closed inside the second bracket
-  std::string open_there;
+/// The values of one parameter, found fast: by text first.
+class domain {
+public:
+  explicit domain(std::vector<value>& values) : values_(&values) {}
+
+  /// Adds it where it is new.
+  std::uint32_t index(const value& v) {
+    const auto [at, fresh] = by_text_.try_emplace(v.text(), 0);
+    if (!fresh && at->second < values_->size() && same((*values_)[at->second], v)) return at->second;
+    for (std::uint32_t i = 0; i < values_->size(); ++i)
+      if (same((*values_)[i], v)) return at->second = i;
+    values_->push_back(v);
+    return at->second = static_cast<std::uint32_t>(values_->size() - 1);
+  }
+
+private:
+  std::vector<value>* values_;
+  std::map<std::string, std::uint32_t> by_text_;
 };
 
-/// Walks over brackets and strings only. Python's NaN and Infinity, which JSON does not have, become null in `text`.
-scan walk(std::string& text) {
-  scan out;
-  std::string open;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      for (++i; i < text.size() && text[i] != '"'; ++i)
-        if (text[i] == '\\') ++i;
-    } else if (c == '{' || c == '[') {
-      open += c;
-    } else if (c == '}' || c == ']') {
-      if (open.empty()) return out;
-      open.pop_back();
-      if (open.size() == 2 && c == '}') {
-        out.last_entry_end = i + 1;
-        out.open_there = open;
-      }
-      if (open.empty()) {
-        out.complete = true;
-        return out;
-      }
-    } else if (c == 'N' && text.compare(i, 3, "NaN") == 0) {
-      text.replace(i, 3, "null");
-    } else if (c == 'I' && text.compare(i, 8, "Infinity") == 0) {
-      const bool negative = i > 0 && text[i - 1] == '-';
-      text.replace(negative ? i - 1 : i, negative ? 9 : 8, "null");
+/// Puts the values of numeric parameters in ascending order, where the file states no domains; the points follow.
+void sort_numbers(recorded_space& out) {
+  for (std::size_t d = 0; d < out.parameters.size(); ++d) {
+    auto& values = out.parameters[d].values;
+    if (!std::all_of(values.begin(), values.end(), [](const value& v) { return v.is_number(); })) continue;
+    std::vector<std::uint32_t> order(values.size()), rank(values.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return values[a].to_double() < values[b].to_double(); });
+    std::vector<value> sorted;
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+      rank[order[i]] = i;
+      sorted.push_back(values[order[i]]);
     }
+    values = std::move(sorted);
+    for (auto& t : out.trials)
+      if (t.at[d] != absent) t.at[d] = rank[t.at[d]];
   }
-  return out;
 }
 
-std::optional<failure_kind> failure_of_word(const std::string& word) {
-  if (word.find("Compilation") != std::string::npos || word == "compile" || word == "compilation")
-    return failure_kind::build_error;
-  if (word.find("Runtime") != std::string::npos || word == "runtime") return failure_kind::run_error;
-  if (word.find("InvalidConfig") != std::string::npos || word == "constraints" || word == "invalid")
-    return failure_kind::invalid_config;
-  if (word == "timeout") return failure_kind::run_timeout;
-  if (word == "correctness" || word == "incorrect" || word.find("Verification") != std::string::npos)
-    return failure_kind::wrong_output;
-  return std::nullopt;
-}
+/// One task's records on their way to a space.
+struct part {
+  task_entry_ptr task;
+  std::vector<entry> entries;
+  std::unordered_set<std::string> distinct; ///< configurations
+};
 
-result<recorded_space> kernel_tuner(const plain_json& root, const std::string& name) {
-  recorded_space out;
-  out.format = "kernel-tuner";
-  if (const auto at = root.find("kernel_name"); at != root.end() && at->is_string()) out.name = at->get<std::string>();
-  if (const auto at = root.find("device_name"); at != root.end() && at->is_string())
-    out.device = at->get<std::string>();
-  if (const auto at = root.find("objective"); at != root.end() && at->is_string()) out.metric = at->get<std::string>();
-  out.unit = is_rate(out.metric) ? out.metric : "ms";
-  out.direction = is_rate(out.metric) ? goal::maximize : goal::minimize;
-  const double scale = time_scale(out.unit);
+/// A space of the entries' parameters, the declared ones first, then in the order in which they first appear. Who lacks
+/// one has it absent.
+result<recorded_space> assemble(recorded_space out, std::vector<entry> entries, const reader& from,
+                                const source& file) {
+  const auto* declared = from.declared();
+  const bool has_domains = declared != nullptr && !declared->empty();
+  if (has_domains)
+    for (const auto& [name, values] : *declared) {
+      auto& p = out.parameters.emplace_back();
+      p.name = name;
+      for (const auto& v : values)
+        if (std::none_of(p.values.begin(), p.values.end(), [&](const value& w) { return same(v, w); }))
+          p.values.push_back(v);
+    }
+  std::map<std::string, std::size_t> places;
+  for (std::size_t d = 0; d < out.parameters.size(); ++d) places.emplace(out.parameters[d].name, d);
+  for (const auto& e : entries)
+    for (std::size_t i = 0; i < e.config.size(); ++i)
+      if (places.try_emplace(e.config.name(i), out.parameters.size()).second)
+        out.parameters.push_back({e.config.name(i), {}});
+  if (entries.empty() || out.parameters.empty()) return bad(file, "there is no configuration in it");
 
-  const auto keys = root.find("tune_params_keys");
-  const auto domains = root.find("tune_params");
-  const auto cache = root.find("cache");
-  if (!cache->is_object()) return bad(name, "the cache is not an object");
-  if (keys != root.end() && keys->is_array())
-    for (const auto& k : *keys)
-      if (k.is_string()) out.parameters.push_back({k.get<std::string>(), {}});
-  if (out.parameters.empty()) return bad(name, "tune_params_keys names no parameter");
-  for (auto& p : out.parameters) {
-    if (domains == root.end() || !domains->is_object()) break;
-    const auto list = domains->find(p.name);
-    if (list == domains->end() || !list->is_array()) continue;
-    for (const auto& v : *list) {
-      const value typed = to_value(v);
-      const bool known = std::any_of(p.values.begin(), p.values.end(), [&](const value& w) { return same(w, typed); });
-      if (!known) p.values.push_back(typed);
-    }
-  }
-  collector all(out);
-  std::size_t grown = 0, incomplete = 0;
-  for (const auto& [key, entry] : cache->items()) {
-    if (!entry.is_object()) {
-      ++incomplete;
-      continue;
-    }
+  std::size_t declared_values = 0, values = 0, doubled = 0;
+  for (const auto& p : out.parameters) declared_values += p.values.size();
+  std::vector<domain> domains;
+  for (auto& p : out.parameters) domains.emplace_back(p.values);
+  std::map<std::vector<std::uint32_t>, std::size_t> seen;
+  for (auto& e : entries) {
     recorded_trial t;
-    for (std::size_t d = 0; d < out.parameters.size(); ++d) {
-      const auto v = entry.find(out.parameters[d].name);
-      if (v == entry.end()) break;
-      const auto before = out.parameters[d].values.size();
-      t.at.push_back(*all.index(d, to_value(*v), true));
-      grown += out.parameters[d].values.size() - before;
+    t.at.assign(out.parameters.size(), absent);
+    for (std::size_t i = 0; i < e.config.size(); ++i) {
+      const auto d = places.at(e.config.name(i));
+      if (!e.config[i].is_absent()) t.at[d] = domains[d].index(e.config[i]);
     }
-    if (t.at.size() != out.parameters.size()) {
-      ++incomplete;
-      continue;
-    }
-    t.result.phases.build = milliseconds(number_or(entry, "compile_time", 0));
-    t.result.phases.run =
-        milliseconds(number_or(entry, "benchmark_time", 0) + number_or(entry, "verification_time", 0));
-    const auto stated = entry.find("__error__");
-    const auto measured = entry.find(out.metric);
-    const plain_json* word = stated != entry.end() && stated->is_string()       ? &*stated
-                             : measured != entry.end() && measured->is_string() ? &*measured
-                                                                                : nullptr;
-    if (word == nullptr) {
-      // Where a rate is the objective, the failure still stands in `time`.
-      const auto time = entry.find("time");
-      if (time != entry.end() && time->is_string()) word = &*time;
-    }
-    if (word != nullptr) {
-      const auto kind = failure_of_word(word->get<std::string>());
-      fail(t, kind.value_or(failure_kind::run_error), word->get<std::string>());
-    } else if (measured == entry.end() || !measured->is_number()) {
-      fail(t, failure_kind::bad_metric, "no value is recorded");
-    } else if (measured->get<double>() >= 1e20) {
-      fail(t, failure_kind::run_error, "recorded as 1e20");
+    t.written = e.written;
+    t.result = std::move(e.result);
+    if (auto* m = std::get_if<measurement>(&t.result.data); m != nullptr && m->samples.empty())
+      m->samples.push_back(m->value);
+    const auto [at, fresh] = seen.try_emplace(t.at, out.trials.size());
+    if (fresh) {
+      out.trials.push_back(std::move(t));
     } else {
-      const auto samples = out.metric == "time" ? entry.find("times") : entry.end();
-      measure(t, measured->get<double>(), samples == entry.end() ? nullptr : &*samples, scale);
+      out.trials[at->second] = std::move(t);
+      ++doubled;
     }
-    all.add(std::move(t));
   }
-  if (grown > 0) out.warnings.push_back(std::to_string(grown) + " values are not in the declared lists");
-  if (incomplete > 0) out.warnings.push_back(std::to_string(incomplete) + " entries without all parameters left out");
-  if (out.trials.empty()) return bad(name, "the cache has no entry");
+  for (const auto& p : out.parameters) values += p.values.size();
+  if (has_domains && values > declared_values)
+    out.warnings.push_back(std::to_string(values - declared_values) + " values are not in the declared lists");
+  if (doubled > 0)
+    out.warnings.push_back(std::to_string(doubled) + " configurations stand there more than once; the last counts");
+  if (!has_domains) sort_numbers(out);
   return out;
 }
 
-/// A configuration value of T4, which some tools write as text: numbers are numbers.
-value t4_value(const ordered_json& j) {
-  if (j.is_string()) {
-    const std::string text = j.get<std::string>();
-    if (const auto i = parse_integer(text)) return value(*i);
-    if (const auto d = parse_double(text); d && std::isfinite(*d)) return value(*d);
+/// Of a split's factors (NAME.0, NAME.1, …) the first follows from the others: it is no parameter of the space.
+void drop_first_factors(std::vector<entry>& entries) {
+  for (auto& e : entries) {
+    std::vector<std::string> names;
+    std::vector<value> values;
+    for (std::size_t i = 0; i < e.config.size(); ++i) {
+      const auto& name = e.config.name(i);
+      const bool first = name.ends_with(".0") && i + 1 < e.config.size() &&
+                         e.config.name(i + 1) == name.substr(0, name.size() - 1) + "1";
+      if (first) continue;
+      names.push_back(name);
+      values.push_back(e.config[i]);
+    }
+    e.config = {std::make_shared<const std::vector<std::string>>(std::move(names)), std::move(values)};
   }
-  return to_value(j);
 }
 
-result<recorded_space> t4(const ordered_json& root, const std::string& name) {
+result<recorded_space> read(source& from) {
+  const auto format = recognise(from);
+  if (!format) return format.err();
+  const auto reading = (*format)->read(from, {.stated = true, .task = {}});
+  std::vector<part> parts;
+  std::map<digest, std::size_t> places;
+  entry e;
+  damage what;
+  std::uint64_t records = 0, damaged = 0, first_line = 0;
+  std::string first_why;
+  for (auto step = reading->next(e, what); step != reader::step::end; step = reading->next(e, what)) {
+    if (step == reader::step::damaged) {
+      if (damaged++ == 0) {
+        first_why = what.why;
+        first_line = what.line;
+      }
+      continue;
+    }
+    ++records;
+    // Whose fault it was decides: what the machine did says nothing about the configuration.
+    if (const auto* f = e.result.failed(); f != nullptr && is_infrastructure(f->kind)) continue;
+    if (e.result.bounded() != nullptr) continue;
+    // The same workload on the same target, however it was measured.
+    std::string both(e.task->workload.view());
+    both += e.task->target.view();
+    const auto [at, fresh] = places.try_emplace(sha256(both), parts.size());
+    if (fresh) parts.push_back({e.task, {}, {}});
+    auto& p = parts[at->second];
+    p.distinct.insert(e.config.canonical());
+    p.entries.push_back(std::move(e));
+  }
+  if (const auto ended = reading->error(); !ended) return ended.err();
+  if (parts.empty())
+    return bad(from, damaged == 0 ? "there is no configuration in it"
+                                  : "line " + std::to_string(first_line) + ": " + first_why);
+  const bool log = std::string_view((*format)->name).starts_with("autotvm");
   recorded_space out;
-  out.format = "t4";
-  const auto& results = root.at("results");
-  std::string unit;
-  if (const auto meta = root.find("metadata"); meta != root.end() && meta->is_object()) {
-    if (const auto at = meta->find("timeunit"); at != meta->end() && at->is_string()) unit = at->get<std::string>();
-    if (const auto at = meta->find("device"); at != meta->end() && at->is_string()) out.device = at->get<std::string>();
-  }
-  std::optional<collector> all;
-  std::size_t incomplete = 0;
-  for (const auto& r : results) {
-    const auto config = r.is_object() ? r.find("configuration") : r.end();
-    if (!r.is_object() || config == r.end() || !config->is_object()) {
-      ++incomplete;
-      continue;
-    }
-    if (!all) {
-      for (const auto& [k, v] : config->items()) out.parameters.push_back({k, {}});
-      if (const auto o = r.find("objectives"); o != r.end() && o->is_array() && !o->empty() && (*o)[0].is_string())
-        out.metric = (*o)[0].get<std::string>();
-      if (out.parameters.empty()) return bad(name, "the first configuration has no parameter");
-      all.emplace(out);
-    }
-    recorded_trial t;
-    for (std::size_t d = 0; d < out.parameters.size(); ++d) {
-      const auto v = config->find(out.parameters[d].name);
-      if (v == config->end()) break;
-      t.at.push_back(*all->index(d, t4_value(*v), true));
-    }
-    if (t.at.size() != out.parameters.size()) {
-      ++incomplete;
-      continue;
-    }
-    const ordered_json* objective = nullptr;
-    if (const auto list = r.find("measurements"); list != r.end() && list->is_array())
-      for (const auto& m : *list)
-        if (m.is_object() && m.value("name", "") == out.metric) objective = &m;
-    if (objective != nullptr && unit.empty()) unit = objective->value("unit", "");
-    const double times_scale = time_scale(canonical_unit(unit.empty() ? "s" : unit));
-    const auto times = r.find("times");
-    const ordered_json none = ordered_json::object();
-    const ordered_json& phase = times != r.end() && times->is_object() ? *times : none;
-    const double build = number_or(phase, "compilation_time", number_or(phase, "compilation", 0)) * times_scale;
-    t.result.phases.build = milliseconds(build * 1e3);
-    const auto runtimes = phase.find("runtimes");
-    double run = number_or(phase, "validation", 0);
-    if (runtimes != phase.end() && runtimes->is_array())
-      for (const auto& s : *runtimes) run += s.is_number() ? s.get<double>() : 0;
-    t.result.phases.run = milliseconds(run * times_scale * 1e3);
-
-    const std::string invalidity = r.value("invalidity", "correct");
-    if (invalidity != "correct" && !invalidity.empty()) {
-      fail(t, failure_of_word(invalidity).value_or(failure_kind::run_error), invalidity);
-    } else if (objective != nullptr && objective->contains("value") && (*objective)["value"].is_number()) {
-      std::string own = canonical_unit(objective->value("unit", ""));
-      if (own.empty()) own = is_rate(out.metric) ? out.metric : canonical_unit(unit);
-      out.unit = own;
-      const bool of_time = out.metric == "time" && runtimes != phase.end();
-      measure(t, (*objective)["value"].get<double>(), of_time ? &*runtimes : nullptr, time_scale(own));
-    } else {
-      fail(t, failure_kind::bad_metric, "no value is recorded");
-    }
-    all->add(std::move(t));
-  }
-  if (incomplete > 0) out.warnings.push_back(std::to_string(incomplete) + " results without all parameters left out");
-  if (out.trials.empty()) return bad(name, "there is no result in it");
-  if (is_rate(out.metric)) out.direction = goal::maximize;
-  sort_numbers(out);
-  return out;
-}
-
-constexpr const char* neither = "is no recorded space: no Kernel Tuner cache, T4, KTT output, AutoTVM log or history";
-
-/// Whether a line is a whole JSON object that a log could consist of.
-bool is_record(std::string_view line) {
-  const auto j = plain_json::parse(line, nullptr, false);
-  return j.is_object() && (j.contains("input") || j.contains("i") || (j.contains("config") && j.contains("value")));
+  out.warnings = reading->warnings();
+  if (damaged > 0)
+    out.warnings.push_back(std::to_string(damaged) +
+                           (log ? " lines that are no record left out" : " entries that are no record left out"));
+  std::size_t most = 0;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    if (parts[i].distinct.size() > parts[most].distinct.size()) most = i;
+  auto& played = parts[most];
+  if (parts.size() > 1)
+    out.warnings.push_back(std::to_string(parts.size()) + " tasks in " + std::to_string(records) +
+                           " records; this is the one of the most configurations, " + played.task->name + " (" +
+                           std::to_string(played.distinct.size()) + ")");
+  out.format = log ? "autotvm" : reading->format();
+  out.name = played.task->name;
+  if (const auto* device = find(played.task->target_facts, "device")) out.device = device->text();
+  out.metric = played.task->metric;
+  out.unit = reading->unit();
+  out.direction = played.task->direction;
+  if (log) drop_first_factors(played.entries);
+  return assemble(std::move(out), std::move(played.entries), *reading, from);
 }
 
 } // namespace
 
 result<recorded_space> parse_recorded(std::string_view text, const std::string& name) {
-  const std::string_view begin = trim(text);
-  if (begin.empty()) return bad(name, "is empty");
-  // A log has one object a line, the first of which is whole; a document of one line is no log.
-  const auto line_end = begin.find('\n');
-  const bool log = begin.front() == '#' || is_record(begin.substr(0, line_end));
-  if (log) return lines(text, name);
-  if (begin.front() != '{') return bad(name, neither);
-  std::string whole(text);
-  const scan seen = walk(whole);
-  std::vector<std::string> warnings;
-  if (!seen.complete) {
-    if (seen.last_entry_end == 0) return bad(name, "is cut off before its first entry, or is no JSON");
-    whole.resize(seen.last_entry_end);
-    for (auto it = seen.open_there.rbegin(); it != seen.open_there.rend(); ++it) whole += *it == '{' ? '}' : ']';
-    warnings.push_back("the file is unterminated (its writer was cut off); what is complete was read");
-  }
-  const auto out_of = [&]() -> result<recorded_space> {
-    if (whole.find("\"tune_params_keys\"") != std::string::npos) {
-      const auto root = plain_json::parse(whole, nullptr, false);
-      if (root.is_discarded()) return bad(name, "is no JSON object");
-      if (root.contains("cache") && root.contains("tune_params_keys")) return kernel_tuner(root, name);
-    } else {
-      const auto root = ordered_json::parse(whole, nullptr, false);
-      if (root.is_discarded()) return bad(name, "is no JSON object");
-      if (root.contains("results") && root["results"].is_array()) return t4(root, name);
-      if (root.contains("Results") && root["Results"].is_array()) return ktt(root, name);
-      if (root.contains("records") && root["records"].is_array()) return history(root, name);
-    }
-    return bad(name, neither);
-  };
-  auto out = out_of();
-  if (out) out->warnings.insert(out->warnings.begin(), warnings.begin(), warnings.end());
-  return out;
+  const auto from = source::of(text, name);
+  return read(*from);
 }
 
 result<recorded_space> read_recorded(const std::string& path) {
-  auto text = slurp(path);
-  if (!text) return text.err();
-  return parse_recorded(*text, path);
+  const auto from = source::open(path);
+  if (!from) return from.err();
+  return read(**from);
 }
 
 } // namespace attune::storage

@@ -32,7 +32,7 @@ struct recorded_parameter {
 struct recorded_space {
   std::string name;   ///< the kernel's, else empty
   std::string device; ///< as the file says, may be empty
-  std::string format; ///< "kernel-tuner", "t4", "ktt", "autotvm" or "attune"
+  std::string format; ///< "kernel-tuner", "t4", "ktt", "autotvm", "attune" or another of storage/formats/
   std::string metric = "time";
   std::string unit = "s"; ///< of `written`
   goal direction = goal::minimize;
@@ -41,17 +41,11 @@ struct recorded_space {
   std::vector<std::string> warnings;  ///< what was read leniently, one line each
 };
 
-/// Reads a recorded space. gzip is recognised by its first bytes, the format by its content:
-/// - a Kernel Tuner cache (any schema, times in milliseconds; failures as the words RuntimeFailedConfig,
-///   CompilationFailedConfig, InvalidConfig in `time`, in `__error__`, or as 1e20);
-/// - T4, and KTT's own JSON (in the unit that its metadata state);
-/// - an AutoTVM log, 0.1 or 0.2 (seconds; a failure is its error number, whatever the cost says; a split is its factors
-///   but the first, which follows from them). Of many tasks the one of the most configurations, with a warning;
-/// - what `attune history --json` prints, as one document or one record a line. The infrastructure's failures are left
-///   out.
-/// A document whose writer was cut off is repaired in memory (its incomplete last entry is left out) with a warning;
-/// the file itself is never written to. Errors: io (cannot be read, over 1 GB unpacked), invalid_spec (none of the
-/// formats, nothing in it), each with the path.
+/// Reads a recorded space: what any reader of storage/formats/ reads (recognised by content, gzip or not), with the
+/// values that the file states. Of many tasks the one of the most configurations, with a warning; of a split's factors
+/// in an AutoTVM log all but the first, which follows from them; the infrastructure's failures and what was stopped
+/// early are left out. What is damaged is left out with a warning. The file itself is never written to. Errors: io
+/// (cannot be read), invalid_spec (none of the formats, nothing in it), each with the path.
 result<recorded_space> read_recorded(const std::string& path);
 /// The same from text; `name` stands in messages.
 result<recorded_space> parse_recorded(std::string_view text, const std::string& name);

@@ -96,6 +96,16 @@ struct step_item {
   std::optional<amendment> amends{};
 };
 
+/// One record that comes from elsewhere. The caller keeps what it points to.
+struct foreign_record {
+  const task_entry* task = nullptr;
+  key128 key; ///< measurement_key of the task and the configuration
+  const configuration* config = nullptr;
+  const outcome* result = nullptr;
+  std::string_view session;
+  bool added = false; ///< out: false where the store had it already
+};
+
 struct cache_limits {
   std::uint64_t entries = 1'000'000;
   std::uint64_t bytes = std::uint64_t{1} << 30;
@@ -184,8 +194,16 @@ public:
   /// Forgets those that were killed, but for the `keep` whose last records are the newest.
   status trim_senders(std::size_t keep);
 
+  /// Appends those of the records that the store does not hold yet, the same to the last bit of their outcome, and
+  /// fills in foreign_record::added: in one atomic write, synced to the disk, with all that append() does of a record.
+  /// What was written since the last call, by whomever, is looked through first.
+  status append_new(std::span<foreign_record> records);
+
   /// The number of the newest record; 0 where there is none.
   record_id newest() const;
+  /// The records with numbers in (after, up_to], in the order in which they were written, until `visit` answers false:
+  /// as they are when it begins, whatever is written meanwhile.
+  status visit(record_id after, record_id up_to, const std::function<bool(const record&)>& visit) const;
   /// The record with that number; none where there is none.
   result<std::optional<record>> find(record_id id) const;
   /// The records of a task, oldest first, until `visit` answers false. An unknown task has none.

@@ -128,6 +128,14 @@ struct store::impl {
   status rebuild_best(task_info& task);
   result<v1::Sender> sender_of(const append_origin& from) const;
 
+  // store_bulk.cpp
+  record_id indexed = 0; ///< the newest record that is in the index of contents; 0: not read yet
+  std::unordered_map<std::uint32_t, std::optional<std::uint64_t>> latest_contents; ///< of tasks that were imported to
+  status index_rest();
+  std::optional<std::uint64_t>& latest_content(const task_info& task);
+  status visit_records(record_id after, record_id up_to,
+                       const std::function<bool(const task_info&, const record&)>& visit) const;
+
   // store_sessions.cpp
   result<session_state*> state_of(std::string_view id);
 
