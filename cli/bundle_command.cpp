@@ -141,7 +141,8 @@ int run_bundle(const bundle_options& options, const std::string& folder, output&
     contents = options.format == bundle_options::form::header  ? bundle_header(items, *bytes)
                : options.format == bundle_options::form::cmake ? bundle_cmake(items)
                                                                : std::move(*bytes);
-    if (auto written = storage::replace_file(options.output, contents); !written) return io.fail(written.err());
+    if (auto written = storage::replace_file(options.output, contents); !written)
+      return io.fail({errc::invalid_spec, written.err().message, {}});
   }
 
   json documents = json::array();

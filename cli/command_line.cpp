@@ -172,6 +172,7 @@ optimum): 0 is random search, 1 the optimum at once.
                      "Of another target: a device's name, or facts as in device=board1,flags=-O2; may be repeated")
         ->type_name("T")
         ->expected(1)
+        ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     bundle->add_flag("--all-targets", r.all_targets, "Of every target on which the task was measured");
     bundle->footer(R"(A bundle is one file with a checksum that an application maps and asks by workload and
