@@ -11,8 +11,9 @@ struct import_options {
   read_options read;
   /// Computes `value`, `spread` and `rejected` from `samples`: the statistic that measures what is tuned here. What the
   /// file stated is kept as the further metric "stated" where it differs. Empty: the value stays as the file states it.
+  /// Called on a thread of the import's own.
   std::function<void(measurement&)> restate;
-  /// Each damage as it is met.
+  /// Each damage, in order, on the caller's thread.
   std::function<void(const damage&)> damaged;
 };
 
