@@ -4,15 +4,16 @@
 //   {"attune": "records", "version": 1}                      first
 //   {"task": KEY, "name": …, "workload": {…}, "target": {…}, "metric": …, "unit": …, "goal": …, "method": FORM}
 //                                                            before the first record of each task
-//   {"record": KEY, "config": {…}, HOW IT ENDED, "phases": […], "used": […], "runner": …, "at": …, "notes": […],
-//    "session": …}                                           in the order in which they were written
+//   {"record": KEY, "config": {…}, HOW IT ENDED, "phases": […], "used": […], "around": […], "runner": …,
+//    "at": …, "notes": […], "session": …}                     in the order in which they were written
 //
 // KEY is the task's digest in hex. How it ended is one of
 //   "value": v, "spread": …, "samples": […], "rejected": n, "metrics": [[name, v], …]
 //   "failure": kind, "message": …, "exit": n, "signal": n
 //   "at_least": v, "against": v, "samples": […]
-// Units: values as the task's `unit` has it, which is seconds for times; phases (queue, build, run, search), used (CPU)
-// and `at` (since the epoch) in nanoseconds; used (peak) in bytes. What is empty or zero is left out.
+// Units: values as the task's `unit` has it, which is seconds for times; phases (queue, build, run, search, clean),
+// used (CPU) and `at` (since the epoch) in nanoseconds; used (peak) in bytes; around (runs beside, builds beside, drift
+// or null, correction, disturbed) as core/measurement.hpp has it. What is empty or zero is left out.
 //
 // Values are typed: an integer has neither point nor exponent, a real has one; an ordering is {"order": […]}, an absent
 // value is null. Text that is not UTF-8 is {"hex": "…"}. Not finite numbers are the words "nan", "inf" and "-inf".
@@ -274,7 +275,7 @@ void put_record(const entry& e, std::string& out) {
   if (o.phases != phase_times{}) {
     out += ", \"phases\": [";
     json_integer(o.phases.queue.count(), out);
-    for (const auto d : {o.phases.build, o.phases.run, o.phases.search}) {
+    for (const auto d : {o.phases.build, o.phases.run, o.phases.search, o.phases.clean}) {
       out += ", ";
       json_integer(d.count(), out);
     }
@@ -284,6 +285,17 @@ void put_record(const entry& e, std::string& out) {
     out += ", \"used\": [";
     json_integer(o.used.cpu.count(), out);
     out += ", " + std::to_string(o.used.peak_bytes) + "]";
+  }
+  if (o.around != conditions{}) {
+    out +=
+        ", \"around\": [" + std::to_string(o.around.runs_beside) + ", " + std::to_string(o.around.builds_beside) + ", ";
+    if (o.around.drift)
+      put_number(*o.around.drift, out);
+    else
+      out += "null";
+    out += ", ";
+    put_number(o.around.correction, out);
+    out += o.around.disturbed ? ", true]" : ", false]";
   }
   text("runner", o.runner);
   if (o.at.count() != 0) integer("at", o.at.count());
@@ -370,14 +382,24 @@ private:
     }
     auto& o = out.result;
     if (auto bad = ending(root, o); !bad.empty()) return bad;
-    std::int64_t times[4] = {};
+    std::int64_t times[5] = {};
     if (const auto phases = root.find("phases"))
-      for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t i = 0; i < 5; ++i) {
         const auto n = phases[i].integer();
-        if (!n) return "its phases are no four times";
+        if (!n) return "its phases are no five times";
         times[i] = *n;
       }
-    o.phases = {nanoseconds(times[0]), nanoseconds(times[1]), nanoseconds(times[2]), nanoseconds(times[3])};
+    o.phases = {nanoseconds(times[0]), nanoseconds(times[1]), nanoseconds(times[2]), nanoseconds(times[3]),
+                nanoseconds(times[4])};
+    if (const auto around = root.find("around")) {
+      const auto runs = around[0].integer(), builds = around[1].integer();
+      const auto correction = take_number(around[3]);
+      if (!runs || !builds || *runs < 0 || *builds < 0 || *runs > 0xffffffff || *builds > 0xffffffff || !correction ||
+          !std::isfinite(*correction) || !(*correction > 0) || !around[4].is_boolean())
+        return "its conditions are damaged";
+      o.around = {static_cast<std::uint32_t>(*runs), static_cast<std::uint32_t>(*builds), take_number(around[2]),
+                  *correction, around[4].boolean()};
+    }
     if (const auto used = root.find("used")) {
       const auto cpu = used[0].integer();
       const auto peak = used[1].integer();
@@ -461,7 +483,8 @@ private:
 
 bool is_attune(const json_ref& line) {
   if (line.find("attune").text() == "records") return true;
-  if (line.find("record").is_string() && line.find("config").is_object()) return true;
+  // What `attune history` prints has its unit in each record.
+  if (line.find("record").is_string() && line.find("config").is_object() && !line.find("unit")) return true;
   return line.find("task").is_string() && line.find("method") && line.find("workload").is_object();
 }
 

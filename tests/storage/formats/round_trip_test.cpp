@@ -368,8 +368,11 @@ entry any_record(maker& m, bool own) {
     }
   }));
   auto& o = e.result;
-  o.phases = {m.time(), m.time(), m.time(), m.time()};
+  o.phases = {m.time(), m.time(), m.time(), m.time(), m.time()};
   o.used = {m.time(), m.rng() >> (2 + m.rng.below(40))};
+  const auto few = [&] { return static_cast<std::uint32_t>(m.rng.below(4)); };
+  if (m.rng.chance(0.5)) o.around = {few(), few(), std::nullopt, 1, false};
+  if (m.rng.chance(0.3)) o.around = {few(), few(), m.positive(), m.positive(), true};
   o.runner = text();
   o.at = m.day();
   e.session = m.rng.chance(0.5) ? "0123456789abcdef0123456789abcdef" : m.word();
