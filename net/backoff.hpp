@@ -15,7 +15,8 @@ public:
 
   nanoseconds next() {
     step_ = std::clamp(step_ * 2, first_, most_);
-    return step_ / 2 + nanoseconds(static_cast<std::int64_t>(rng_.uniform() * static_cast<double>(step_.count() / 2)));
+    const nanoseconds half = step_ / 2;
+    return half + nanoseconds(static_cast<std::int64_t>(rng_.uniform() * static_cast<double>(half.count())));
   }
   /// It went well: the next wait is a short one again.
   void reset() { step_ = nanoseconds(0); }

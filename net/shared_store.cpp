@@ -545,9 +545,9 @@ status shared_store::append(std::span<storage::record_item> records, std::span<c
     const storage::append_origin origin{me_, next_record_ + sent_.done.size(), next_step_ + sent_.steps_done};
     const auto part = records.subspan(sent_.done.size(), sent_.records_out);
     const auto step_part = steps.subspan(sent_.steps_done, sent_.steps_out);
-    if (const auto ready = settled(); !ready) return ready;
+    if (auto ready = settled(); !ready) return ready;
     const auto mine = own();
-    const auto done = mine ? mine->append(part, step_part, &origin) : append_part(part, step_part, origin);
+    auto done = mine ? mine->append(part, step_part, &origin) : append_part(part, step_part, origin);
     if (!done && done.err().code == errc::network) continue; // lost: by whoever owns it next
     if (!done) {
       // What the owner refused is not written; one that did not answer may have written it.
