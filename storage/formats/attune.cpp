@@ -287,15 +287,8 @@ void put_record(const entry& e, std::string& out) {
     out += ", " + std::to_string(o.used.peak_bytes) + "]";
   }
   if (o.around != conditions{}) {
-    out +=
-        ", \"around\": [" + std::to_string(o.around.runs_beside) + ", " + std::to_string(o.around.builds_beside) + ", ";
-    if (o.around.drift)
-      put_number(*o.around.drift, out);
-    else
-      out += "null";
-    out += ", ";
-    put_number(o.around.correction, out);
-    out += o.around.disturbed ? ", true]" : ", false]";
+    out += ", \"around\": ";
+    put_conditions(o.around, out);
   }
   text("runner", o.runner);
   if (o.at.count() != 0) integer("at", o.at.count());
@@ -392,13 +385,9 @@ private:
     o.phases = {nanoseconds(times[0]), nanoseconds(times[1]), nanoseconds(times[2]), nanoseconds(times[3]),
                 nanoseconds(times[4])};
     if (const auto around = root.find("around")) {
-      const auto runs = around[0].integer(), builds = around[1].integer();
-      const auto correction = take_number(around[3]);
-      if (!runs || !builds || *runs < 0 || *builds < 0 || *runs > 0xffffffff || *builds > 0xffffffff || !correction ||
-          !std::isfinite(*correction) || !(*correction > 0) || !around[4].is_boolean())
-        return "its conditions are damaged";
-      o.around = {static_cast<std::uint32_t>(*runs), static_cast<std::uint32_t>(*builds), take_number(around[2]),
-                  *correction, around[4].boolean()};
+      const auto seen = take_conditions(around);
+      if (!seen) return "its conditions are damaged";
+      o.around = *seen;
     }
     if (const auto used = root.find("used")) {
       const auto cpu = used[0].integer();

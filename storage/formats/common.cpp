@@ -325,4 +325,29 @@ void tvm_arguments(const json_ref& list, arguments& out) {
     }
 }
 
+void put_conditions(const conditions& from, std::string& out) {
+  out += '[' + std::to_string(from.runs_beside) + ", " + std::to_string(from.builds_beside) + ", ";
+  if (from.drift && std::isfinite(*from.drift))
+    json_real(*from.drift, out);
+  else
+    out += "null";
+  out += ", ";
+  json_real(from.correction, out);
+  out += from.disturbed ? ", true]" : ", false]";
+}
+
+std::optional<conditions> take_conditions(const json_ref& from) {
+  if (!from.is_array()) return std::nullopt;
+  const auto count = [](const json_ref& n) -> std::optional<std::uint32_t> {
+    const auto i = n.integer();
+    if (!i || *i < 0 || *i > 0xffffffff) return std::nullopt;
+    return static_cast<std::uint32_t>(*i);
+  };
+  const auto runs = count(from[0]), builds = count(from[1]);
+  const auto correction = from[3].number();
+  if (!runs || !builds || !correction || !std::isfinite(*correction) || !(*correction > 0) || !from[4].is_boolean())
+    return std::nullopt;
+  return conditions{*runs, *builds, from[2].number(), *correction, from[4].boolean()};
+}
+
 } // namespace attune::storage::formats

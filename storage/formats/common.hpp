@@ -155,4 +155,9 @@ void tvm_arguments(const json_ref& list, arguments& out);
 /// The name for a workload whose file has none.
 std::string name_of_file(const source& from, const read_options& options);
 
+/// [runs beside, builds beside, drift or null, correction, disturbed]: core/measurement.hpp's conditions.
+void put_conditions(const conditions& from, std::string& out);
+/// None where it is no such list.
+std::optional<conditions> take_conditions(const json_ref& from);
+
 } // namespace attune::storage::formats

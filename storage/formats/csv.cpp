@@ -10,7 +10,8 @@
 //   where it was measured. A row with neither is bad_metric message, exit, signal, rejected, spread, runner, session
 //   samples, notes                JSON lists
 //   metrics                       a JSON object
-//   build, run, queue, search, cpu   seconds      peak   bytes      at   RFC 3339, or seconds since the epoch
+//   build, run, queue, search, clean, cpu   seconds      peak   bytes      at   RFC 3339, or seconds since the epoch
+//   around                        a JSON list: the conditions, as our own lines have them
 //   method                        how it was measured, as the store has it: a record of our own is the same again
 //
 // Values: integers, reals (with a point or an exponent), true and false are typed; "…" in quotes (doubled by CSV) and
@@ -193,6 +194,8 @@ enum class column : std::uint8_t {
   run,
   queue,
   search,
+  clean,
+  around,
   cpu,
   peak,
   runner,
@@ -207,15 +210,32 @@ struct named_column {
   const char* name;
   column is;
 };
-constexpr named_column plain_columns[] = {
-    {"task", column::task},       {"metric", column::metric},    {"unit", column::unit},
-    {"goal", column::goal_word},  {"value", column::value_cell}, {"failure", column::failure_kind_cell},
-    {"message", column::message}, {"exit", column::exit},        {"signal", column::signal},
-    {"samples", column::samples}, {"spread", column::spread},    {"rejected", column::rejected},
-    {"metrics", column::metrics}, {"build", column::build},      {"run", column::run},
-    {"queue", column::queue},     {"search", column::search},    {"cpu", column::cpu},
-    {"peak", column::peak},       {"runner", column::runner},    {"at", column::at},
-    {"notes", column::notes},     {"session", column::session},  {"method", column::method}};
+constexpr named_column plain_columns[] = {{"task", column::task},
+                                          {"metric", column::metric},
+                                          {"unit", column::unit},
+                                          {"goal", column::goal_word},
+                                          {"value", column::value_cell},
+                                          {"failure", column::failure_kind_cell},
+                                          {"message", column::message},
+                                          {"exit", column::exit},
+                                          {"signal", column::signal},
+                                          {"samples", column::samples},
+                                          {"spread", column::spread},
+                                          {"rejected", column::rejected},
+                                          {"metrics", column::metrics},
+                                          {"build", column::build},
+                                          {"run", column::run},
+                                          {"queue", column::queue},
+                                          {"search", column::search},
+                                          {"clean", column::clean},
+                                          {"around", column::around},
+                                          {"cpu", column::cpu},
+                                          {"peak", column::peak},
+                                          {"runner", column::runner},
+                                          {"at", column::at},
+                                          {"notes", column::notes},
+                                          {"session", column::session},
+                                          {"method", column::method}};
 
 struct heading {
   column is = column::other;
@@ -445,12 +465,20 @@ private:
                                       {column::run, &o.phases.run},
                                       {column::queue, &o.phases.queue},
                                       {column::search, &o.phases.search},
+                                      {column::clean, &o.phases.clean},
                                       {column::cpu, &o.used.cpu}})
       if (const auto* c = cell(which)) {
         const auto ns = parse_nanoseconds(*c, 0);
         if (!ns) return "'" + c->substr(0, 40) + "' is no time in seconds";
         *into = nanoseconds(*ns);
       }
+    if (const auto* c = cell(column::around)) {
+      std::string copy = *c;
+      if (!parsed_.parse(copy.data(), copy.size())) return "the conditions are no JSON list";
+      const auto around = take_conditions(parsed_.root());
+      if (!around) return "the conditions are damaged";
+      o.around = *around;
+    }
     if (const auto* c = cell(column::peak)) {
       const auto n = parse_integer(*c);
       if (!n || *n < 0) return "the peak is no count of bytes";
@@ -623,6 +651,9 @@ status write_csv(const selection& from, sink& to, losses& lost) {
     time(o.phases.run);
     time(o.phases.queue);
     time(o.phases.search);
+    time(o.phases.clean);
+    if (o.around != conditions{}) put_conditions(o.around, cell);
+    put();
     time(o.used.cpu);
     integer(o.used.peak_bytes != 0, static_cast<std::int64_t>(o.used.peak_bytes));
     text(o.runner);
