@@ -1,5 +1,6 @@
 #include "actors/engine.hpp"
 
+#include "actors/archive.hpp"
 #include "actors/cache.hpp"
 #include "actors/earlier.hpp"
 #include "actors/error.hpp"
@@ -233,6 +234,7 @@ struct engine::impl {
   cache_actor cache;
   scheduler_actor scheduler;
   recorder_actor recorder;
+  archive_actor archive; ///< null without a store
   model_actor model;
   std::vector<builder_actor> builders;
   std::vector<runner_actor> runners;
@@ -251,9 +253,10 @@ void engine::impl::spawn_all() {
   watch.watched = std::make_shared<std::atomic<bool>>(false);
   watch.to = system->spawn(monitor, watch.watched);
 
-  auto known =
-      std::make_shared<std::unique_ptr<storage::lru_cache>>(std::make_unique<storage::lru_cache>(options.cache));
-  if (store) store->load_cache(**known);
+  auto bounds = options.cache;
+  if (store) bounds.bytes = std::min(bounds.bytes, bounds.hot_bytes);
+  auto known = std::make_shared<std::unique_ptr<storage::lru_cache>>(
+      std::make_unique<storage::lru_cache>(bounds, store != nullptr));
   cache = system->spawn(actors::cache, known, watch);
 
   record_sink sink;
@@ -261,9 +264,17 @@ void engine::impl::spawn_all() {
     sink.append = [s = store.get()](std::span<storage::record_item> records,
                                     std::span<const storage::step_item> steps) { return s->append(records, steps); };
     sink.recency = [s = store.get()](const recency_batch& batch) {
-      batch.order.empty() ? s->touch(batch.used) : s->order_cache(batch.order);
+      s->touch(batch.used);
       s->drop_cached(batch.evicted);
-      s->count(batch.counted);
+      s->count(batch.counted, batch.by_task);
+    };
+    sink.invalidate = [s = store.get()](const std::string& task) -> result<std::uint64_t> {
+      digest key;
+      const auto found = s->tasks([&](const storage::task_entry& t, const storage::task_counts&) {
+        if (t.task.hex() == task || t.task.view() == task) key = t.task;
+      });
+      if (!found) return found.err();
+      return s->drop_cached(key);
     };
     sink.spent = [s = store.get()](const std::string& id, nanoseconds took) {
       // Where it cannot be written, the session only goes on for longer.
@@ -274,9 +285,13 @@ void engine::impl::spawn_all() {
   }
   recorder_options recording;
   recording.give_up_after = options.store_patience;
-  // The two actors with threads of their own: one waits for a disk, one trains.
+  // The actors with threads of their own: two wait for a disk, one trains.
   recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
                    : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
+
+  if (store)
+    archive = system->spawn<caf::detached>(
+        actors::archive, [s = store.get()](std::span<const trial_ptr> asked) { return s->recall(asked); });
 
   model = system->spawn<caf::detached>(actors::model, true);
 
@@ -286,7 +301,7 @@ void engine::impl::spawn_all() {
   admission.builders = options.builders > 0 ? options.builders : std::max(1u, std::thread::hardware_concurrency());
   scheduling.in_flight = options.in_flight;
   scheduler = system->spawn(actors::scheduler, recorder, watch, scheduling);
-  caf::anon_send(cache, atom::wire::value, scheduler, recorder);
+  caf::anon_send(cache, atom::wire::value, scheduler, recorder, archive);
 
   processes = std::make_shared<lazy_supervisor>(options.subreaper);
   using calling = measure::callable_runner::calling;
@@ -346,6 +361,7 @@ void engine::impl::stop_all() {
     end(scheduler);
     end(cache);
     end(recorder);
+    end(archive);
     end(model);
     end(watch.to);
     for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
@@ -358,6 +374,7 @@ void engine::impl::stop_all() {
   scheduler = nullptr;
   cache = nullptr;
   recorder = nullptr;
+  archive = nullptr;
   model = nullptr;
   watch.to = nullptr;
 }
@@ -368,7 +385,7 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
   auto i = std::make_unique<impl>();
   i->options = std::move(options);
   if (!i->options.store.empty()) {
-    auto opened = storage::store::open(i->options.store, {});
+    auto opened = storage::store::open(i->options.store, {.cache = i->options.cache});
     if (!opened) return opened.err();
     i->store = std::move(*opened);
   }
@@ -434,7 +451,8 @@ result<session> engine::tune(const tuning_request& request) {
   if (!strategy) return error{errc::invalid_spec, strategy.err().message, spec.file};
 
   auto setup = std::make_shared<tuner_setup>();
-  setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure};
+  setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure,
+                    impl_->store && impl_->store->knows_workload(request.of->identity.workload_key)};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
   setup->model = impl_->model;
   if (impl_->store) {

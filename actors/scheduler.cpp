@@ -248,6 +248,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
       [self](atom::detach, session_number number) {
         auto& s = self->state;
         s.clients.erase(number);
+        s.cancelled.erase(number);
         s.core.forget(number);
         tell_windows(self, s.credits.detach(number));
       },
@@ -260,6 +261,13 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
           w.what = t;
           w.since = now;
           emit_trial(self, event_kind::queued, w);
+          if (s.cancelled.contains(t->session)) {
+            // It was on its way when everything of its session was stopped.
+            outcome o;
+            o.data = failure{failure_kind::cancelled, "cancelled", {}, {}};
+            end(self, id, std::move(o));
+            continue;
+          }
           const auto& spec = t->of->spec;
           const schedulers::job j{id,
                                   t->session,
@@ -275,6 +283,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
         perform(self);
       },
       [self](atom::cancel, session_number number) {
+        if (self->state.clients.contains(number)) self->state.cancelled.insert(number);
         self->state.core.cancel(number, now_of(self), self->state.actions);
         perform(self);
       },

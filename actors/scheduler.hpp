@@ -7,6 +7,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -51,7 +52,8 @@ struct scheduler_state {
   schedulers::place_id next_place = 1;
 
   std::unordered_map<session_number, tuner_actor> clients;
-  std::vector<finished> ended; ///< of this message, to go to the recorder together
+  std::unordered_set<session_number> cancelled; ///< those of the clients that were called back
+  std::vector<finished> ended;                  ///< of this message, to go to the recorder together
   std::vector<schedulers::action> actions;
   std::optional<nanoseconds> armed; ///< when the next tick comes
   std::uint64_t epoch = 0;

@@ -112,6 +112,7 @@ void stop(self_pointer self, search::stop_reason why) {
   auto& s = self->state;
   s.setup.search->stop(why);
   if (s.ended || std::exchange(s.recalled, true)) return;
+  self->send(s.recorder, atom::cancel::value, s.setup.session.number);
   if (!by_caller(s)) {
     self->send(s.scheduler, atom::cancel::value, s.setup.session.number);
   } else {

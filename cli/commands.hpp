@@ -13,6 +13,8 @@ int run_best(const best_options& options, const std::string& store, output& io);
 int run_history(const history_options& options, const std::string& store, output& io);
 int run_replay(const replay_command_options& options, output& io);
 int run_db(const db_options& options, const std::string& store, output& io);
+/// `db forget`.
+int run_forget(const db_options& options, const std::string& store, output& io);
 int run_doctor(output& io);
 
 /// The whole program but for the process around it: reads the arguments, runs the command.
