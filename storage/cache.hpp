@@ -38,7 +38,7 @@ struct cache_figures {
 /// What a result counts for against the bound in bytes: about what it takes in memory.
 std::uint64_t cache_cost(std::size_t canonical, const outcome& result) noexcept;
 
-/// How the methods and targets of two tasks of one workload differ, the lesser difference first.
+/// In what two tasks of one workload differ: the target, or the sources, or else the method.
 miss_cause difference(bool same_target, std::string_view method_form_a, std::string_view method_form_b);
 
 /// The measurements that are known, exactly the most recently used ones: a lookup or an insert makes an entry the

@@ -100,10 +100,13 @@ rocksdb::ColumnFamilyOptions family_options(family f, const std::shared_ptr<rock
   t.block_size = 16u << 10;
   t.format_version = 5;
   t.checksum = rocksdb::kXXH3;
-  t.cache_index_and_filter_blocks = true;
-  t.pin_l0_filter_and_index_blocks_in_cache = true;
   // Most keys that the cache is asked for are not in it.
   if (f == family::cache) t.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  t.cache_index_and_filter_blocks = true;
+  // In pieces: a table's whole filter is larger than a part of the block cache, and would be read for every key.
+  t.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  t.partition_filters = t.filter_policy != nullptr;
+  t.pin_l0_filter_and_index_blocks_in_cache = true;
   o.table_factory.reset(rocksdb::NewBlockBasedTableFactory(t));
   o.compression = rocksdb::kLZ4Compression;
   o.bottommost_compression = rocksdb::kZSTD;
@@ -111,13 +114,17 @@ rocksdb::ColumnFamilyOptions family_options(family f, const std::shared_ptr<rock
   o.bottommost_compression_opts.level = 1;
   o.level_compaction_dynamic_level_bytes = true;
   o.max_write_buffer_number = 2;
+  if (f == family::cache) {
+    o.memtable_whole_key_filtering = true;
+    o.memtable_prefix_bloom_size_ratio = 0.1;
+  }
   o.write_buffer_size = (f == family::records || f == family::cache) ? (8u << 20) : (2u << 20);
   return o;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors() {
   // Strict: what is pinned counts, so that the memory of a process stays flat.
-  const auto blocks = rocksdb::NewLRUCache(32u << 20);
+  const auto blocks = rocksdb::NewLRUCache(48u << 20, 2);
   std::vector<rocksdb::ColumnFamilyDescriptor> out;
   // RocksDB insists on a family of that name; nothing is ever in it.
   out.emplace_back(rocksdb::kDefaultColumnFamilyName, family_options(family::meta, blocks));

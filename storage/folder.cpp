@@ -71,10 +71,14 @@ bool is_blank(const std::string& path) {
   DIR* d = ::opendir(path.c_str());
   if (d == nullptr) return false;
   bool blank = true;
+  const bool ours = there(path + owner_file);
   while (const auto* e = ::readdir(d)) {
     const std::string_view name = e->d_name;
+    // What RocksDB writes before CURRENT makes it a database.
+    const bool begun =
+        name == "IDENTITY" || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") || name.ends_with(".dbtmp");
     if (name != "." && name != ".." && name != owner_file + 1 && name != acknowledged_file + 1 && name != "LOCK" &&
-        name != "lost+found")
+        name != "lost+found" && !(ours && begun))
       blank = false;
   }
   ::closedir(d);
@@ -124,7 +128,12 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
   if (!read_only && ::access(p.c_str(), W_OK) != 0)
     return unusable("cannot write to the store '" + p + "': " + reason());
 
-  const bool database = there(p + database_file);
+  bool database = there(p + database_file);
+  if (!database && !read_only && there(p + owner_file)) {
+    // Another process may be making it just now.
+    if (auto locked = out.lock(); !locked) return locked.err();
+    database = there(p + database_file);
+  }
   if (there(p + schema_file)) {
     const auto text = read_small(p + schema_file);
     v1::Meta meta;
@@ -145,7 +154,7 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
   }
   out.exists_ = database;
 
-  if (!read_only)
+  if (!read_only && out.owner_ < 0)
     if (auto locked = out.lock(); !locked) return locked.err();
   // With the lock, for the numbers may have moved on while it was waited for.
   if (!out.read_ledger())

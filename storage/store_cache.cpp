@@ -48,7 +48,7 @@ public:
     auto cause = miss_cause::unseen;
     task_identity other;
     for (const auto& [task, why] : around_) {
-      if (why >= cause && cause != miss_cause::unseen) continue;
+      if (cause != miss_cause::unseen && weight(why) >= weight(cause)) continue;
       other.task_key = task;
       if (const auto e = of_.book->find(measurement_key(other, t.canonical)); e && e->record != 0) cause = why;
     }
@@ -56,6 +56,9 @@ public:
   }
 
 private:
+  /// The lesser difference is the cause.
+  static int weight(miss_cause c) { return c == miss_cause::other_source ? 0 : c == miss_cause::other_method ? 1 : 2; }
+
   void look_around(const task_identity& id) {
     asked_ = id.task_key;
     around_.clear();

