@@ -67,6 +67,7 @@ std::vector<std::size_t> retention_choice::next_to_kept(const std::vector<std::s
   }
   std::sort(found.begin(), found.end());
   std::vector<std::size_t> out;
+  out.reserve(found.size());
   for (const auto& [value, i] : found) out.push_back(i);
   return out;
 }
