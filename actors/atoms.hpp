@@ -28,6 +28,9 @@ using claim = caf::atom_constant<caf::atom("claim")>;
 using invalidate = caf::atom_constant<caf::atom("invalidate")>;
 using statistic = caf::atom_constant<caf::atom("statistic")>;
 
+// To the archive.
+using recall = caf::atom_constant<caf::atom("recall")>;
+
 using wire = caf::atom_constant<caf::atom("wire")>;
 
 // To the scheduler.

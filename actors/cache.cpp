@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <span>
 
 namespace attune::actors {
 
@@ -14,6 +15,9 @@ static_assert(!std::is_aggregate_v<cache_state>);
 namespace {
 
 using self_pointer = cache_actor::stateful_pointer<cache_state>;
+
+/// A look at the disk takes a fraction of a millisecond; what it has not told in so long is measured.
+constexpr auto archive_limit = std::chrono::minutes(1);
 
 /// Answers on their way to each tuner, gathered over one message.
 using answers = std::map<session_number, finished_batch>;
@@ -33,22 +37,19 @@ void write_behind(self_pointer self, std::size_t at_least) {
   auto& r = s.recency;
   const auto now = s.known->statistics();
   const std::uint64_t lookups = now.hits + now.misses - s.told.hits - s.told.misses;
-  if (r.used.size() + r.evicted.size() + lookups < at_least) return;
+  if (s.known->used() + r.evicted.size() + lookups < at_least) return;
+  r.used = s.known->take_used();
+  r.by_task = s.known->take_task_uses();
   r.counted = now;
   r.counted.hits -= s.told.hits;
   r.counted.misses -= s.told.misses;
   r.counted.evicted -= s.told.evicted;
+  r.counted.saved -= s.told.saved;
+  r.counted.spent -= s.told.spent;
   for (std::size_t i = 0; i < r.counted.causes.size(); ++i) r.counted.causes[i] -= s.told.causes[i];
   s.told = now;
   // What has come back since it went is in the store again, and stays.
   std::erase_if(r.evicted, [&s](const key128& key) { return s.known->holds(key); });
-  s.noted += r.used.size();
-  if (s.noted > storage::use_bound(now.entries)) {
-    r.used.clear();
-    r.order.reserve(now.entries);
-    s.known->visit([&r](const storage::cached& c) { r.order.push_back(c.key); });
-    s.noted = 0;
-  }
   self->send(self->state.recorder, atom::recency::value, std::exchange(r, {}));
 }
 
@@ -83,11 +84,14 @@ void release(self_pointer self, const key128& key) {
   if (self->state.desk.release) self->state.desk.release(key);
 }
 
-void lookup(self_pointer self, const trial_batch& batch) {
+/// What the archive said, by key.
+using recollection = std::unordered_map<key128, storage::recalled>;
+
+void look_up(self_pointer self, std::span<const trial_ptr> batch, recollection said) {
   auto& s = self->state;
   answers hits;
   std::vector<trial_ptr> misses;
-  for (const auto& t : batch.items) {
+  for (const auto& t : batch) {
     const auto client = s.clients.find(t->session);
     const bool fresh = client != s.clients.end() && client->second.info.fresh;
     if (const auto flight = s.flights.find(t->key);
@@ -97,8 +101,13 @@ void lookup(self_pointer self, const trial_batch& batch) {
       emit_trial(self, event_kind::joined_flight, t, nullptr);
       continue;
     }
-    if (const auto* known = fresh ? nullptr : s.known->lookup(*t); known != nullptr) {
-      if (!s.elsewhere.contains(t->key)) s.recency.used.push_back(t->key);
+    auto cause = storage::miss_cause::unseen;
+    if (const auto at = said.find(t->key); at != said.end()) {
+      cause = at->second.cause;
+      // What was filled in since it was asked for is newer.
+      if (at->second.entry && !s.known->holds(t->key)) s.known->restore(*t, *std::exchange(at->second.entry, {}));
+    }
+    if (const auto* known = fresh ? nullptr : s.known->lookup(*t, cause); known != nullptr) {
       emit_trial(self, event_kind::cache_hit, t, known->result);
       hits[t->session].items.push_back({t, known->result, true, known->record});
       continue;
@@ -114,6 +123,69 @@ void lookup(self_pointer self, const trial_batch& batch) {
   write_behind(self, recency_group);
 }
 
+/// Those of a session's trials that only the archive may know of.
+trial_batch unknown_here(const cache_state& s, const session_info& of, std::span<const trial_ptr> all) {
+  trial_batch out;
+  if (!s.archive || of.fresh) return out;
+  for (const auto& t : all)
+    if (!s.known->holds(t->key) && (of.stored || s.known->below(t->of->identity.task_key)) &&
+        !s.flights.contains(t->key))
+      out.items.push_back(t);
+  return out;
+}
+
+void look_up_held(self_pointer self, session_number number);
+
+/// The archive has answered for what a session has asked so far, or never will: what it does not say is a miss.
+void recalled(self_pointer self, session_number number, const trial_batch& asked, const recalled_batch& answer) {
+  const auto at = self->state.clients.find(number);
+  if (at == self->state.clients.end()) return;
+  recollection said;
+  for (std::size_t i = 0; i < std::min(asked.items.size(), answer.items.size()); ++i)
+    said.emplace(asked.items[i]->key, answer.items[i]);
+  auto& held = at->second.held;
+  const auto end = held.begin() + static_cast<std::ptrdiff_t>(std::exchange(at->second.asking, 0));
+  const std::vector<trial_ptr> batch(std::make_move_iterator(held.begin()), std::make_move_iterator(end));
+  held.erase(held.begin(), end);
+  look_up(self, batch, std::move(said));
+  look_up_held(self, number);
+}
+
+/// Looks up what a session has asked for meanwhile, all of it at once: where the archive has to be asked, once for all.
+void look_up_held(self_pointer self, session_number number) {
+  auto& s = self->state;
+  const auto at = s.clients.find(number);
+  if (at == s.clients.end() || at->second.held.empty()) return;
+  auto& client = at->second;
+  auto asked = unknown_here(s, client.info, client.held);
+  if (asked.items.empty()) {
+    look_up(self, std::exchange(client.held, {}), {});
+    return;
+  }
+  client.asking = client.held.size();
+  self->request(s.archive, archive_limit, atom::recall::value, asked)
+      .then(
+          [self, number, asked, forgotten = s.forgotten](const recalled_batch& answer) {
+            // What was read before something was invalidated may be just that.
+            recalled(self, number, asked, forgotten == self->state.forgotten ? answer : recalled_batch{});
+          },
+          [self, number, asked](const caf::error&) { recalled(self, number, asked, {}); });
+}
+
+void lookup(self_pointer self, const trial_batch& batch) {
+  auto& s = self->state;
+  const auto client = batch.items.empty() ? s.clients.end() : s.clients.find(batch.items.front()->session);
+  const bool first = client == s.clients.end() || client->second.held.empty();
+  if (first && (client == s.clients.end() || unknown_here(s, client->second.info, batch.items).items.empty())) {
+    look_up(self, batch.items, {});
+    return;
+  }
+  auto& c = client->second;
+  c.held.insert(c.held.end(), batch.items.begin(), batch.items.end());
+  // Otherwise the archive is being asked for what came before.
+  if (c.asking == 0) look_up_held(self, client->first);
+}
+
 bool was_cancelled(const outcome& o) {
   const auto* why = o.failed();
   return why != nullptr && why->kind == failure_kind::cancelled;
@@ -124,13 +196,9 @@ void fill(self_pointer self, const finished_batch& batch) {
   answers out;
   std::vector<trial_ptr> taken_over;
   for (const auto& f : batch.items) {
-    if (conclusive(*f.result)) {
-      if (f.from_cache)
-        s.elsewhere.insert(f.what->key);
-      else
-        s.elsewhere.erase(f.what->key);
-      for (const auto& key : s.known->insert(*f.what, f.result, f.record)) s.recency.evicted.push_back(key);
-    }
+    if (conclusive(*f.result))
+      for (const auto& key : s.known->insert(*f.what, f.result, f.record, !f.from_cache))
+        s.recency.evicted.push_back(key);
     out[f.what->session].items.push_back(f);
     const auto at = s.flights.find(f.what->key);
     if (at == s.flights.end() || at->second.owner != f.what) continue;
@@ -173,10 +241,8 @@ void claimed(self_pointer self, const claim_batch& batch) {
       misses.push_back(at->second.owner);
       continue;
     }
-    if (conclusive(*a.known)) {
-      s.elsewhere.erase(a.key);
+    if (conclusive(*a.known))
       for (const auto& key : s.known->insert(*at->second.owner, a.known, a.record)) s.recency.evicted.push_back(key);
-    }
     std::vector<trial_ptr> all{at->second.owner};
     all.insert(all.end(), at->second.waiting.begin(), at->second.waiting.end());
     s.flights.erase(at);
@@ -237,22 +303,31 @@ cache_actor::behavior_type cache(self_pointer self, const std::shared_ptr<std::u
   self->state.watch = std::move(watch);
   return {
       [self](atom::attach, const session_info& info, const tuner_actor& who) {
-        self->state.clients[info.number] = {info, who};
+        self->state.clients[info.number] = {info, who, {}, 0};
       },
       [self](atom::detach, session_number number) { detach(self, number); },
       [self](atom::lookup, const trial_batch& batch) { lookup(self, batch); },
       [self](atom::fill, const finished_batch& batch) { fill(self, batch); },
       [self](atom::cancel, session_number number) { cancel_waits(self, number); },
       [self](atom::claim, const claim_batch& batch) { claimed(self, batch); },
-      [self](atom::invalidate, const std::string& task) { return self->state.known->invalidate(task); },
+      [self](atom::invalidate, const std::string& task) -> caf::result<std::uint64_t> {
+        auto& s = self->state;
+        write_behind(self, 1); // a use that is told later would bring an entry back
+        ++s.forgotten;
+        const auto here = s.known->invalidate(task);
+        if (!s.archive) return here;
+        return self->delegate(s.recorder, atom::invalidate::value, task);
+      },
       [self](atom::statistic) {
         const auto& s = self->state;
         const auto c = s.known->statistics();
         return cache_statistics{c.entries, c.bytes, c.hits, c.misses, c.evicted, s.joined, s.flights.size()};
       },
-      [self](atom::wire, const scheduler_actor& scheduler, const recorder_actor& recorder) {
+      [self](atom::wire, const scheduler_actor& scheduler, const recorder_actor& recorder,
+             const archive_actor& archive) {
         self->state.scheduler = scheduler;
         self->state.recorder = recorder;
+        self->state.archive = archive;
       },
       [self](atom::wire, const claim_desk& desk) { self->state.desk = desk; },
       [self](atom::flush) { write_behind(self, 1); },

@@ -5,10 +5,8 @@
 
 #include <caf/typed_event_based_actor.hpp>
 
-#include <deque>
 #include <memory>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace attune::actors {
@@ -18,11 +16,14 @@ struct cache_state {
   std::unique_ptr<storage::lru_cache> known;
   scheduler_actor scheduler;
   recorder_actor recorder;
+  archive_actor archive; ///< null: all that is known is in memory
   monitor_port watch;
 
   struct client {
     session_info info;
     tuner_actor who;
+    std::vector<trial_ptr> held; ///< lookups in their order
+    std::size_t asking = 0;      ///< the first of them, for which the archive has been asked
   };
   std::unordered_map<session_number, client> clients;
 
@@ -34,10 +35,9 @@ struct cache_state {
   };
   claim_desk desk;
   std::unordered_map<key128, flight> flights;
-  std::unordered_set<key128> elsewhere; ///< entries that the store holds under another key: their use is not noted
   std::uint64_t joined = 0;
   recency_batch recency;
-  std::uint64_t noted = 0;     ///< uses told to the recorder since it knew the whole order
+  std::uint64_t forgotten = 0; ///< how often something was invalidated
   storage::cache_figures told; ///< what the recorder knows of the counters
   static inline const char* name = "cache";
 };
@@ -45,7 +45,7 @@ struct cache_state {
 /// How many uses of entries are told to the recorder at once.
 inline constexpr std::size_t recency_group = 4096;
 
-/// The CACHE's behaviour. `known` holds what was restored from the store.
+/// The CACHE's behaviour. `known` is what it remembers in, above a store or alone.
 cache_actor::behavior_type cache(cache_actor::stateful_pointer<cache_state> self,
                                  const std::shared_ptr<std::unique_ptr<storage::lru_cache>>& known, monitor_port watch);
 

@@ -1,5 +1,6 @@
 #include "actors/engine.hpp"
 
+#include "actors/archive.hpp"
 #include "actors/cache.hpp"
 #include "actors/earlier.hpp"
 #include "actors/error.hpp"
@@ -291,6 +292,7 @@ struct engine::impl {
   cache_actor cache;
   scheduler_actor scheduler;
   recorder_actor recorder;
+  archive_actor archive; ///< null without a store
   model_actor model;
   std::vector<builder_actor> builders;
   std::vector<runner_actor> runners;
@@ -309,9 +311,10 @@ void engine::impl::spawn_all() {
   watch.watched = std::make_shared<std::atomic<bool>>(false);
   watch.to = system->spawn(monitor, watch.watched);
 
-  auto known =
-      std::make_shared<std::unique_ptr<storage::lru_cache>>(std::make_unique<storage::lru_cache>(options.cache));
-  if (store) store->load_cache(**known);
+  auto bounds = options.cache;
+  if (store) bounds.bytes = std::min(bounds.bytes, bounds.hot_bytes);
+  auto known = std::make_shared<std::unique_ptr<storage::lru_cache>>(
+      std::make_unique<storage::lru_cache>(bounds, store != nullptr));
   cache = system->spawn(actors::cache, known, watch);
 
   record_sink sink;
@@ -328,9 +331,19 @@ void engine::impl::spawn_all() {
     sink.append = [s = store.get()](std::span<storage::record_item> records,
                                     std::span<const storage::step_item> steps) { return s->append(records, steps); };
     sink.recency = [s = store.get()](const recency_batch& batch) {
-      batch.order.empty() ? s->touch(batch.used) : s->order_cache(batch.order);
+      s->touch(batch.used);
       s->drop_cached(batch.evicted);
-      s->count(batch.counted);
+      s->count(batch.counted, batch.by_task);
+    };
+    sink.invalidate = [s = store.get()](const std::string& task) -> result<std::uint64_t> {
+      digest key;
+      const auto view = s->view();
+      if (!view) return view.err();
+      const auto found = (*view)->tasks([&](const storage::task_entry& t, const storage::task_counts&) {
+        if (t.task.hex() == task || t.task.view() == task) key = t.task;
+      });
+      if (!found) return found.err();
+      return s->drop_cached(key);
     };
     sink.spent = [s = store.get()](const std::string& id, nanoseconds took) { s->end_session(id, took); };
   } else {
@@ -338,9 +351,13 @@ void engine::impl::spawn_all() {
   }
   recorder_options recording;
   recording.give_up_after = options.store_patience;
-  // The two actors with threads of their own: one waits for a disk, one trains.
+  // The actors with threads of their own: two wait for a disk, one trains.
   recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
                    : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
+
+  if (store)
+    archive = system->spawn<caf::detached>(
+        actors::archive, [s = store.get()](std::span<const trial_ptr> asked) { return s->recall(asked); });
 
   scheduler_options scheduling;
   const auto slots = static_cast<std::uint32_t>(places.slots.size());
@@ -356,7 +373,7 @@ void engine::impl::spawn_all() {
   // The commands' own limits are the supervisor's; this one, behind them, must not count the waiting.
   if (turns) scheduling.margin += turn_patience;
   scheduler = system->spawn(actors::scheduler, recorder, watch, scheduling);
-  caf::anon_send(cache, atom::wire::value, scheduler, recorder);
+  caf::anon_send(cache, atom::wire::value, scheduler, recorder, archive);
   // An objective that is called between two messages is over before anything else begins.
   model = system->spawn<caf::detached>(actors::model, true, options.inline_callables ? scheduler_actor() : scheduler);
 
@@ -435,6 +452,7 @@ void engine::impl::stop_all() {
     end(scheduler);
     end(cache);
     end(recorder);
+    end(archive);
     end(model);
     end(watch.to);
     for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
@@ -447,6 +465,7 @@ void engine::impl::stop_all() {
   scheduler = nullptr;
   cache = nullptr;
   recorder = nullptr;
+  archive = nullptr;
   model = nullptr;
   watch.to = nullptr;
 }
@@ -462,8 +481,8 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
     i->places.slots.resize(1);
   const measure::confined at_home(i->places.home);
   if (!i->options.store.empty()) {
-    auto opened =
-        i->options.open_store ? i->options.open_store(i->options.store) : storage::open_exclusive(i->options.store);
+    auto opened = i->options.open_store ? i->options.open_store(i->options.store)
+                                        : storage::open_exclusive(i->options.store, i->options.cache);
     if (!opened) return opened.err();
     i->store = std::move(*opened);
   }
@@ -536,7 +555,8 @@ result<session> engine::tune(const tuning_request& request) {
   if (!strategy) return error{errc::invalid_spec, strategy.err().message, spec.file};
 
   auto setup = std::make_shared<tuner_setup>();
-  setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure};
+  setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure,
+                    impl_->store && impl_->store->knows_workload(request.of->identity.workload_key)};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
   setup->model = impl_->model;
   if (limits.time) setup->finals_until = *limits.time - std::min(limits.spent, *limits.time);

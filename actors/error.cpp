@@ -14,6 +14,8 @@ const char* to_string(ec code) noexcept {
     return "this session's trials are measured by runners";
   case ec::unknown_trial:
     return "no such trial is in flight";
+  case ec::store:
+    return "the store cannot be written";
   }
   return "unknown";
 }

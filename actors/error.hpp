@@ -15,6 +15,7 @@ enum class ec : std::uint8_t {
   ended,         ///< the search is over
   not_by_caller, ///< this session's trials are measured by runners
   unknown_trial, ///< no such trial is in flight
+  store,         ///< the store cannot be written
 };
 const char* to_string(ec code) noexcept;
 

@@ -101,21 +101,32 @@ using recorder_actor = caf::typed_actor<
     caf::reacts_to<atom::journal, step_batch>, caf::reacts_to<atom::recency, recency_batch>,
     // Which session's records come under which id, and who is told when the store is in trouble for good.
     caf::reacts_to<atom::attach, session_number, std::string, tuner_actor>,
+    // Its search is called back: for a store that cannot be written it does not wait, what is not stored ends as
+    // cancelled.
+    caf::reacts_to<atom::cancel, session_number>,
     // It goes, after it has searched for so long.
     caf::reacts_to<atom::detach, session_number, nanoseconds>,
     // Answered when everything that came before it is written.
     caf::replies_to<atom::flush>::with<caf::ok_atom>,
+    // The store's cache forgets a task (its digest in hex): how many entries. Its records stay.
+    caf::replies_to<atom::invalidate, std::string>::with<std::uint64_t>,
     // INTERNAL: write the group.
     caf::reacts_to<atom::internal, atom::flush>>;
 
+/// The ARCHIVE looks up what the store's cache has and memory has not, on a thread of its own.
+using archive_actor = caf::typed_actor<
+    // What is known of each of these, in their order.
+    caf::replies_to<atom::recall, trial_batch>::with<recalled_batch>>;
+
 /// The CACHE owns the measurements in memory and the flights in progress: nobody measures what is known, or what
-/// another is measuring just now.
+/// another is measuring just now. Of a store's cache it holds what was used last.
 using cache_actor = caf::typed_actor<
     // A session comes: its tuner gets `done` (and `miss`).
     caf::reacts_to<atom::attach, session_info, tuner_actor>,
     // It goes; its flights that others wait for are handed to them.
     caf::reacts_to<atom::detach, session_number>,
-    // Hits go back to the tuner; misses go on, one flight for each key.
+    // Hits go back to the tuner; misses go on, one flight for each key. Where the archive has to be asked, the
+    // session's lookups wait for its answer, so that they are answered in their order.
     caf::reacts_to<atom::lookup, trial_batch>,
     // From the recorder: durable now. Ends the flights. With `from_cache`: the store has it under another key.
     caf::reacts_to<atom::fill, finished_batch>,
@@ -124,12 +135,14 @@ using cache_actor = caf::typed_actor<
     // INTERNAL: answers to claims, from the thread that heard them.
     caf::reacts_to<atom::claim, claim_batch>,
     // Forgets what is known of a task (its digest in hex); answers how many entries.
+    // Those in memory where there is no store, those of the store where there is one.
     caf::replies_to<atom::invalidate, std::string>::with<std::uint64_t>,
     caf::replies_to<atom::statistic>::with<cache_statistics>,
-    // INTERNAL: where misses and write-behind go (the three know each other, so one must be told later).
-    caf::reacts_to<atom::wire, scheduler_actor, recorder_actor>,
     // INTERNAL: from now on a miss is claimed before it is measured.
     caf::reacts_to<atom::wire, claim_desk>,
+    // INTERNAL: where misses and write-behind go (they know each other, so one must be told later), and who is asked
+    // for what is not in memory (null: nobody, all is in memory).
+    caf::reacts_to<atom::wire, scheduler_actor, recorder_actor, archive_actor>,
     // Sends what it has to say about recency to the recorder.
     caf::reacts_to<atom::flush>>;
 

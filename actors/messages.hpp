@@ -10,6 +10,7 @@
 //                    cache <--fill-- recorder <-- scheduler --build--> builder
 //                             (durable first)          ^------run--> runner (one per slot)
 //                   tuner --train--> model: the strategies' trainings, on a thread of its own
+//                   cache --recall--> archive: what the store has and memory has not, on a thread of its own
 //
 // The messages are values shared by pointer (immutable behind it): they stay in the process. Between processes speaks
 // the schema in proto/; CAF's own wire protocol is never opened.
@@ -96,10 +97,17 @@ struct step_batch {
 };
 
 /// Which cache entries were used (in order), which have been dropped, and what was counted since the last time: the
-/// cache's write-behind. Now and then the order of all entries, oldest first, stands in place of the uses.
+/// cache's write-behind.
 struct recency_batch {
-  std::vector<key128> used, evicted, order;
+  std::vector<storage::cache_use> used;
+  std::vector<key128> evicted;
   storage::cache_figures counted;
+  std::vector<storage::task_uses> by_task;
+};
+
+/// What the store's cache says to trials, in the order in which they were asked.
+struct recalled_batch {
+  std::vector<storage::recalled> items;
 };
 
 /// The way to the flights that the processes of one store have in common: storage::store_port's claim() and release().
@@ -124,6 +132,8 @@ struct session_info {
   session_number number = 0;
   measuring how = measuring::by_runners;
   bool fresh = false; ///< every lookup is a miss (--remeasure)
+  /// The store may know something of its workload: what is not in memory is asked of the archive.
+  bool stored = false;
 };
 
 /// Where a tuner stands.
@@ -234,6 +244,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::step_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::recency_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::claim_desk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::claim_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::recalled_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::session_info)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::tuner_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::report_ptr)

@@ -1,5 +1,6 @@
 #include "actors/recorder.hpp"
 
+#include "actors/error.hpp"
 #include "actors/monitor.hpp"
 #include "actors/time.hpp"
 
@@ -44,10 +45,27 @@ void end_of_group(self_pointer self) {
     if (at == s.sessions.end()) continue;
     if (s.sink.spent && !at->second.id.empty()) s.sink.spent(at->second.id, took);
     s.sessions.erase(at);
+    s.hurried.erase(number);
   }
   s.leaving.clear();
   for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);
   s.flushes.clear();
+}
+
+/// What of the sessions that were called back waits for a store that cannot be written was never measured, as far as
+/// anyone is told.
+void let_go(self_pointer self) {
+  auto& s = self->state;
+  const auto hurried = [&s](const trial_ptr& t) { return s.hurried.contains(t->session); };
+  const auto lost = std::make_shared<outcome>();
+  lost->data = failure{failure_kind::cancelled, "not stored", {}, {}};
+  const auto kept =
+      std::stable_partition(s.waiting.begin(), s.waiting.end(), [&](const finished& f) { return !hurried(f.what); });
+  std::vector<finished> gone(kept, s.waiting.end());
+  s.waiting.erase(kept, s.waiting.end());
+  for (auto& f : gone) f.result = lost;
+  std::erase_if(s.steps, [&](const told_trial& t) { return hurried(t.what); });
+  pass_on(self, std::move(gone));
 }
 
 void trouble(self_pointer self, const error& why) {
@@ -69,6 +87,7 @@ void trouble(self_pointer self, const error& why) {
     end_of_group(self);
     return;
   }
+  let_go(self);
   s.flush_sent = true;
   self->delayed_send(self, s.options.retry_every, atom::internal::value, atom::flush::value);
 }
@@ -149,6 +168,10 @@ recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cach
       [self](atom::attach, session_number number, const std::string& id, const tuner_actor& owner) {
         self->state.sessions[number] = {id, owner};
       },
+      [self](atom::cancel, session_number number) {
+        self->state.hurried.insert(number);
+        if (self->state.failing_since) let_go(self);
+      },
       [self](atom::detach, session_number number, nanoseconds took) {
         self->state.leaving.emplace_back(number, took);
         flush_soon(self);
@@ -158,6 +181,12 @@ recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cach
         self->state.flushes.push_back(promise);
         flush_soon(self);
         return promise;
+      },
+      [self](atom::invalidate, const std::string& task) -> caf::result<std::uint64_t> {
+        if (!self->state.sink.invalidate) return std::uint64_t{0};
+        const auto dropped = self->state.sink.invalidate(task);
+        if (!dropped) return caf::make_error(ec::store);
+        return *dropped;
       },
       [self](atom::internal, atom::flush) { write_group(self); },
   };

@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace attune::actors {
@@ -18,6 +19,8 @@ struct record_sink {
   std::function<status(std::span<storage::record_item>, std::span<const storage::step_item>)> append;
   /// Recency, evictions and counters of the cache: may be lost without harm.
   std::function<void(const recency_batch&)> recency;
+  /// The store's cache forgets a task; how many entries.
+  std::function<result<std::uint64_t>(const std::string& task)> invalidate;
   /// How long a session has been searching; the same way.
   std::function<void(const std::string& session, nanoseconds)> spent;
 };
@@ -39,7 +42,8 @@ struct recorder_state {
     tuner_actor owner;
   };
   std::unordered_map<session_number, session> sessions;
-  std::vector<finished> waiting; ///< records to be written, oldest first
+  std::unordered_set<session_number> hurried; ///< those that were called back
+  std::vector<finished> waiting;              ///< records to be written, oldest first
   std::vector<told_trial> steps;
   /// Gone, but named by what is still to be written; with the time that they took.
   std::vector<std::pair<session_number, nanoseconds>> leaving;

@@ -399,6 +399,13 @@ void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& 
   w.built = built;
   w.since = t->why == purpose::reference ? now : t->proposed;
   emit_trial(self, event_kind::queued, w);
+  if (s.cancelled.contains(t->session) && t->why != purpose::reference) {
+    // It was on its way when everything of its session was stopped.
+    outcome o;
+    o.data = failure{failure_kind::cancelled, "cancelled", {}, {}};
+    end(self, id, std::move(o));
+    return;
+  }
   const auto& spec = t->of->spec;
   const schedulers::job j{id,
                           t->why == purpose::reference ? nobody : t->session,
@@ -452,6 +459,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
       [self](atom::detach, session_number number) {
         auto& s = self->state;
         s.clients.erase(number);
+        s.cancelled.erase(number);
         s.core.forget(number);
         forget_reference(self, number);
         tell_windows(self, s.credits.detach(number));
@@ -466,6 +474,7 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
         perform(self);
       },
       [self](atom::cancel, session_number number) {
+        if (self->state.clients.contains(number)) self->state.cancelled.insert(number);
         self->state.core.cancel(number, now_of(self), self->state.actions);
         perform(self);
       },

@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -83,7 +84,8 @@ struct scheduler_state {
   std::uint64_t next_aside = 1;
 
   std::unordered_map<session_number, tuner_actor> clients;
-  std::vector<finished> ended; ///< of this message, to go to the recorder together
+  std::unordered_set<session_number> cancelled; ///< those of the clients that were called back
+  std::vector<finished> ended;                  ///< of this message, to go to the recorder together
   std::vector<schedulers::action> actions;
   task_ptr limits_of; ///< the task that the limits were compiled for
   std::optional<search::run_limits> limits;

@@ -282,6 +282,7 @@ void stop(self_pointer self, search::stop_reason why) {
   s.setup.search->stop(why);
   if (s.ended || std::exchange(s.recalled, true)) return;
   self->send(s.cache, atom::cancel::value, s.setup.session.number);
+  self->send(s.recorder, atom::cancel::value, s.setup.session.number);
   if (!by_caller(s)) {
     self->send(s.scheduler, atom::cancel::value, s.setup.session.number);
   } else {

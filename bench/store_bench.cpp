@@ -1,5 +1,9 @@
 // What the store and the cache do in a second, and what a record costs on the disk.
-// store_bench [records]: 1,000,000 unless given. One line per figure.
+//   store_bench [RECORDS]        all of it, with 1,000,000 records unless given; one line per figure
+//   store_bench large [RECORDS]  makes a store of 10,000,000 records, as many cache entries among them, and opens it in
+//   a
+//                                process of its own: the time to the first answers, and the memory
+//   store_bench first FOLDER RECORDS
 #include "core/clock.hpp"
 #include "core/random.hpp"
 #include "storage/cache.hpp"
@@ -25,6 +29,13 @@ double cpu() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+double most_resident_mib() {
+  std::ifstream in("/proc/self/status");
+  for (std::string word; in >> word;)
+    if (double kib = 0; word == "VmHWM:" && in >> kib) return kib / 1024;
+  return 0;
 }
 
 double resident_mib() {
@@ -111,8 +122,8 @@ spent append_all(store& to, const task_ptr& of, std::size_t from, std::size_t co
   return out;
 }
 
-std::unique_ptr<store> open(const std::string& path) {
-  auto s = store::open(path, {});
+std::unique_ptr<store> open(const std::string& path, std::uint64_t entries = 1'000'000) {
+  auto s = store::open(path, {.cache = {entries, std::uint64_t{1} << 40}});
   if (!s) {
     std::fprintf(stderr, "%s\n", s.err().text().c_str());
     std::exit(1);
@@ -122,12 +133,61 @@ std::unique_ptr<store> open(const std::string& path) {
 
 void per_second(const char* what, double count, double time) { std::printf("%s: %.0f a second\n", what, count / time); }
 
+/// What a fresh process waits for, and holds, until a store has answered.
+int first_answers(const std::string& path, std::size_t records) {
+  const auto task = make("bench");
+  const auto asked = make_items(task, records / 2, 1, false);
+  const double before = now();
+  const auto s = open(path, records);
+  const double opened = now();
+  const auto best = s->best(task->identity.task_key, 1);
+  const double answered = now();
+  const auto hit = s->recall(std::vector{asked.items[0].what});
+  const double recalled = now();
+  if (!best || best->empty() || hit.size() != 1 || !hit[0].entry) return 1;
+  std::printf(
+      "open: %.0f ms, to the first best: %.0f ms, to the first hit of the cache: %.0f ms; resident %.1f MiB, at "
+      "most %.1f MiB\n",
+      1e3 * (opened - before), 1e3 * (answered - before), 1e3 * (recalled - before), resident_mib(),
+      most_resident_mib());
+  return 0;
+}
+
+int large(const std::string& self, const std::string& folder, std::size_t records) {
+  const std::string path = folder + "/large";
+  const auto task = make("bench");
+  {
+    const double before = now();
+    auto s = open(path, records);
+    const auto t = append_all(*s, task, 0, records, 4000, false);
+    std::printf("append %zu records in groups of 4000: %.0f a second; resident %.1f MiB\n", records,
+                static_cast<double>(records) / t.wall, resident_mib());
+    const auto st = s->statistics();
+    if (!st || st->cache_entries != records) return 1;
+    std::printf("bytes a record, its cache entry with it: %.0f\n",
+                static_cast<double>(st->bytes) / static_cast<double>(records));
+    s.reset();
+    std::printf("made in %.0f s\n", now() - before);
+    std::fflush(stdout);
+  }
+  for (int k = 0; k < 3; ++k)
+    if (std::system(("'" + self + "' first '" + path + "' " + std::to_string(records)).c_str()) != 0) return 1;
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
-  const std::size_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "first") return argc == 4 ? first_answers(argv[2], std::strtoull(argv[3], nullptr, 10)) : 2;
   std::string folder = (std::filesystem::temp_directory_path() / "attune-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
+  if (what == "large") {
+    const int failed = large(argv[0], folder, argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 10'000'000);
+    std::filesystem::remove_all(folder);
+    return failed;
+  }
+  const std::size_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   const auto task = make("bench");
 
   for (const std::size_t group : {1u, 10u, 100u, 500u, 4000u}) {
@@ -188,24 +248,34 @@ int main(int argc, char** argv) {
       std::printf("bytes a record, cache and session with it: %.0f\n",
                   static_cast<double>(st->bytes) / static_cast<double>(count));
 
-    lru_cache cache({count, std::uint64_t{4} << 30});
-    before = now();
-    const auto n = s->load_cache(cache);
-    std::printf("load the cache: %llu entries in %.2f s, %.0f bytes of memory each\n",
-                static_cast<unsigned long long>(n), now() - before,
-                static_cast<double>(cache.statistics().bytes) / static_cast<double>(n));
-
     // In an order that is neither theirs nor the cache's.
     const auto asked = make_items(task, 0, std::min<std::size_t>(count, 200'000), false);
     std::vector<const trial*> order;
     for (const auto& i : asked.items) order.push_back(i.what.get());
     random_engine random(1);
     random.shuffle(std::span(order));
+    std::vector<trial_ptr> cold;
+    for (const auto& i : asked.items) cold.push_back(i.what);
+    random.shuffle(std::span(cold));
+    before = now();
+    auto recalled = s->recall(cold);
+    per_second("cache hits from the disk", static_cast<double>(recalled.size()), now() - before);
+    lru_cache cache({count, std::uint64_t{4} << 30}, true);
+    for (std::size_t k = 0; k < cold.size(); ++k) {
+      if (!recalled[k].entry) return 1;
+      cache.restore(*cold[k], *std::move(recalled[k].entry));
+    }
+    std::printf("memory of a hit that is held: %.0f bytes\n",
+                static_cast<double>(cache.statistics().bytes) / static_cast<double>(cold.size()));
     std::size_t hits = 0;
     before = now();
     for (int round = 0; round < 5; ++round)
       for (const auto* t : order) hits += cache.lookup(*t) != nullptr;
-    per_second("cache hits", static_cast<double>(hits), now() - before);
+    per_second("cache hits, one thread", static_cast<double>(hits), now() - before);
+    const auto uses = cache.take_used();
+    before = now();
+    s->touch(uses);
+    per_second("uses noted on the disk", static_cast<double>(uses.size()), now() - before);
 
     before = now();
     std::size_t seen = 0;

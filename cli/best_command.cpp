@@ -1,9 +1,11 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
+#include "search/similarity.hpp"
 #include "storage/formats/origin.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <ostream>
 
 namespace attune::cli {
@@ -29,6 +31,9 @@ struct answer {
   std::vector<known_result> best;
   std::string hint;      ///< what to do where there is none
   std::string statistic; ///< of what was imported: what its values are
+  /// Whose best it is, where it is not the task's own.
+  std::optional<storage::task_entry> nearest;
+  double similarity = 1;
 };
 
 /// The tasks in the store that the question is about: the spec's own, or those of the same workload, built and measured
@@ -121,6 +126,51 @@ result<std::string> hint_for(const storage::store& store, const task& of, const 
   return out;
 }
 
+/// The best of the most similar task that has one inside the space: of the same name, metric and goal, and on the
+/// targets that --target means. Leaves the answer as it is where there is none.
+status ask_nearest(const storage::store& store, const search::space& space, const best_options& options, answer& a) {
+  const auto& metric = a.of->metric();
+  std::vector<std::pair<double, storage::task_entry>> similar;
+  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
+    if (counts.records == counts.failures || t.task == a.of->identity.task_key || t.name != a.of->spec.name ||
+        t.metric != metric.name || t.direction != metric.direction ||
+        (options.target && !matches_target(t.target_facts, *options.target)))
+      return;
+    // The facts of a target that is only named are those of what is found on it.
+    const auto& facts = options.target ? t.target_facts : a.of->where.facts;
+    similar.emplace_back(search::task_similarity(a.of->load.args, facts, t.workload_args, t.target_facts), t);
+  });
+  if (!read) return read;
+  std::stable_sort(similar.begin(), similar.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
+  for (auto& [similarity, entry] : similar) {
+    auto found = best_inside(store, entry, space, options.top);
+    if (!found) return found.err();
+    if (found->empty()) continue;
+    a.best = std::move(*found);
+    a.nearest = std::move(entry);
+    a.similarity = similarity;
+    return {};
+  }
+  return {};
+}
+
+/// `a similar task, not of this one: gemm m=512 on board1, similarity 0.93 (distance 0.07)`
+std::string nearest_text(const answer& a) {
+  const auto rounded = [](double d) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", d);
+    return std::string(text);
+  };
+  std::string out = "a similar task, not of this one: " + a.nearest->name;
+  for (const auto& [name, v] : a.nearest->workload_args) out += " " + name + "=" + v.text();
+  out += " on " + target{a.nearest->target_facts}.device() + ", similarity " + rounded(a.similarity) + " (distance " +
+         rounded(1 - a.similarity) + ")";
+  // It goes into comments.
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  return out;
+}
+
 json answer_json(const answer& a, std::uint64_t top) {
   json out{{"task", a.of->spec.name},
            {"key", a.of->identity.task_key.hex()},
@@ -133,6 +183,13 @@ json answer_json(const answer& a, std::uint64_t top) {
   };
   if (!a.best.empty()) out["best"] = entry(a.best[0]);
   if (!a.statistic.empty()) out["statistic"] = a.statistic;
+  if (a.nearest)
+    out["nearest"] = {{"similarity", number_json(a.similarity)},
+                      {"distance", number_json(1 - a.similarity)},
+                      {"task", a.nearest->name},
+                      {"key", a.nearest->task.hex()},
+                      {"workload", arguments_json(a.nearest->workload_args)},
+                      {"target", arguments_json(a.nearest->target_facts)}};
   if (top > 1) {
     out["top"] = json::array();
     for (const auto& k : a.best) out["top"].push_back(entry(k));
@@ -157,7 +214,7 @@ int run_best(const best_options& options, const std::string& folder, output& io)
   for (const auto& t : *tasks) {
     auto made = make_task(t.spec);
     if (!made) return io.fail(made.err());
-    answer a{*made, {}, {}, {}};
+    answer a{*made, {}, {}, {}, {}, 1};
     if (*store) {
       auto entries = asked_for(**store, *a.of, options);
       if (!entries) return io.fail(entries.err());
@@ -176,6 +233,8 @@ int run_best(const best_options& options, const std::string& folder, output& io)
         return a.of->better(x.measured.value, y.measured.value);
       });
       if (a.best.size() > options.top) a.best.resize(options.top);
+      if (a.best.empty() && options.nearest)
+        if (const auto asked = ask_nearest(**store, *t.space, options, a); !asked) return io.fail(asked.err());
       if (a.best.empty()) {
         auto hint = options.imported ? imported_hint(**store, *a.of) : hint_for(**store, *a.of, options.target);
         if (!hint) return io.fail(hint.err());
@@ -200,10 +259,12 @@ int run_best(const best_options& options, const std::string& folder, output& io)
       io.message(a.of->spec.name + ": imported; ranked by " +
                  (a.statistic == "median" ? "the cleaned median of the files' own samples"
                                           : "the values that the files state"));
+    if (a.nearest) io.message(a.of->spec.name + ": this is the best of " + nearest_text(a));
     if (as_json) continue;
+    if (a.nearest && format == form::text) io.out() << "nearest: " << nearest_text(a) << '\n';
     if (answers.size() > 1) io.out() << a.of->spec.name << '\n';
     const std::vector<ranked> plain(a.best.begin(), a.best.end());
-    io.out() << render_best(*a.of, plain, a.best[0].device, format);
+    io.out() << render_best(*a.of, plain, a.nearest ? nearest_text(a) : a.best[0].device, format);
   }
   if (as_json) io.document(documents.size() == 1 ? documents[0] : json{{"tasks", std::move(documents)}});
   return none == 0 ? exit_code::done : none == answers.size() ? exit_code::no_result : exit_code::partial;

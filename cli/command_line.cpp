@@ -41,10 +41,11 @@ how_many read_places(const std::string& option, const std::string& text) {
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target, recorded, seeds, workers, svg, output, file;
+      target, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary, reservoir;
   std::vector<std::string> specs, targets, files;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
-       count = false, list = false, quick = false, imported = false, stated = false, best_only = false;
+       count = false, list = false, quick = false, imported = false, stated = false, best_only = false, nearest = false,
+       cache_only = false, all = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
@@ -66,7 +67,8 @@ void add_spec(CLI::App& to, raw& r) {
 struct parser {
   CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
   raw r;
-  CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify, *import_, *export_;
+  CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify, *import_, *export_,
+      *compact, *backup, *forget;
 
   parser() {
     app.require_subcommand(1);
@@ -122,7 +124,13 @@ second one ends at once.
         ->type_name("T");
     best->add_flag("--imported", r.imported,
                    "Of what was imported for this workload, in place of what was measured here");
-    best->footer(R"help(Formats: env is lines for a shell's eval (ATTUNE_tile_m=32); args is one line of
+    best->add_flag("--nearest", r.nearest,
+                   "Where nothing is known: the best of the most similar task, and which that is");
+    best->footer(R"help(Similar are tasks of the same name, metric and goal; how much is the cosine of
+their workloads' arguments and their targets' facts, from 0 to 1. A result of
+--nearest was not measured for what you ask for, and says so.
+
+Formats: env is lines for a shell's eval (ATTUNE_tile_m=32); args is one line of
 --tile_m=32 words, quoted for a shell; header is C macros (ATTUNE_TILE_M); cmake
 is set() lines.
 
@@ -158,7 +166,52 @@ optimum): 0 is random search, 1 the optimum at once.
     db = command(app, "db", "Look after the store");
     db->require_subcommand(1);
     stats = command(*db, "stats", "How many records, tasks and targets there are, and how the cache does");
+    stats->footer(R"(For the whole store, then by target and by task: records, failures, how often the
+cache had the answer, the size of the records, the age of the newest. The speed-up is
+that of the runs and builds: what hits saved, to what was spent; 1 / (1 - hit rate) is
+what it would be if all took the same time.)");
     verify = command(*db, "verify", "Read everything and check that it fits together");
+    verify->footer(R"(Checksums of all files, every message, every reference and count, and the best
+against the records. Exit code 0: clean; 4: damaged, each damage on a line; 3: it
+cannot be read at all. Nothing is changed.)");
+    compact = command(*db, "compact", "Give back the space of what was overwritten or forgotten");
+    compact->footer(R"(Nobody else may use the store meanwhile. Needs the space of its largest part once
+more while it works.)");
+    backup = command(*db, "backup", "Make a consistent copy of the store, also while it is tuned on");
+    backup->add_option("DIR", r.folder, "The folder to make: a store like any other")->required()->type_name("");
+    backup->footer(R"(A store that nobody uses is copied by hard links where DIR is on the same disk. One
+that another process tunes on is read and copied as it is at that moment; that process
+notices nothing. DIR must not be there yet, or be empty; to restore, use it.
+
+  attune db backup /backups/monday
+  attune best gemm.yaml --store /backups/monday)");
+    forget = command(*db, "forget", "Take records out, by a policy of what stays");
+    forget->add_option("--task", r.task, "Of tasks of this name, or with this key (as best --json shows it)")
+        ->type_name("NAME");
+    forget->add_option("--target", r.target, "Of this target: a device's name, or facts as in device=board1,flags=-O2")
+        ->type_name("T");
+    forget->add_option("--source", r.source, "Of tasks that are built from this source file, as the spec names it")
+        ->type_name("FILE");
+    forget->add_option("--older-than", r.older_than, "Only what ended longer ago, with a unit: 12h, 30d")
+        ->type_name("D");
+    forget->add_option("--keep-best", r.keep_best, "Of each task, the K best configurations stay")->type_name("K");
+    forget
+        ->add_option("--keep-boundary", r.boundary,
+                     "As many failures next to a measured configuration stay, and as many of the slowest")
+        ->type_name("B");
+    forget->add_option("--reservoir", r.reservoir, "A sample of N of the rest stays")->type_name("N");
+    forget->add_flag("--cache", r.cache_only, "Records stay; only the cache forgets, so that all is measured again");
+    forget->add_flag("--all", r.all, "Of every task, without any of the choices above");
+    forget->add_flag("--dry-run", r.dry_run, "Say what would go; change nothing");
+    forget->footer(R"(All choices must hold. Without any of --keep-best, --keep-boundary and --reservoir
+everything that was chosen goes. With them each task is thinned: for a configuration
+its newest result counts, older ones of it go; of these the best, the boundary and the
+sample stay. The best of what stays is exact. Sessions that rest on what goes begin
+anew. Nobody else may use the store meanwhile. attune db compact gives back the space.
+
+  attune db forget --older-than 90d --keep-best 64 --keep-boundary 32 --reservoir 1000
+  attune db forget --task gemm --target board1 --dry-run
+  attune db forget --source kernel.cpp --cache)");
     add_exchange();
 
     bundle = command(app, "bundle", "Write the best of each task into one file for applications");
@@ -393,6 +446,42 @@ best_options read_best(const raw& r, const CLI::App& command) {
     o.target = r.target;
   }
   o.imported = r.imported;
+  o.nearest = r.nearest;
+  return o;
+}
+
+db_options read_db(const raw& r, const parser& p) {
+  using what = db_options::what;
+  db_options o;
+  o.action = p.verify->parsed()    ? what::verify
+             : p.compact->parsed() ? what::compact
+             : p.backup->parsed()  ? what::backup
+             : p.forget->parsed()  ? what::forget
+                                   : what::stats;
+  o.folder = r.folder;
+  if (o.action == what::backup && o.folder.empty()) throw usage_fault{"DIR is empty"};
+  if (o.action != what::forget) return o;
+  o.task = r.task;
+  o.target = r.target;
+  o.source = r.source;
+  if (!r.older_than.empty()) {
+    const auto d = parse_duration(r.older_than);
+    if (!d) throw usage_fault{"--older-than: " + d.err().message};
+    o.older_than = *d;
+  }
+  if (!r.keep_best.empty()) o.keep_best = read_count<std::size_t>("--keep-best", r.keep_best, 1);
+  if (!r.boundary.empty()) o.boundary = read_count<std::size_t>("--keep-boundary", r.boundary, 1);
+  if (!r.reservoir.empty()) o.reservoir = read_count<std::size_t>("--reservoir", r.reservoir, 1);
+  o.cache_only = r.cache_only;
+  o.dry_run = r.dry_run;
+  const bool keeps = o.keep_best > 0 || o.boundary > 0 || o.reservoir > 0;
+  if (o.cache_only && (keeps || o.older_than))
+    throw usage_fault{"--cache forgets whole tasks: it goes with --task, --target, --source and --all alone"};
+  const bool chosen = keeps || o.older_than || !o.task.empty() || !o.target.empty() || !o.source.empty();
+  if (!chosen && !r.all)
+    throw usage_fault{"nothing says what is to be forgotten: --task, --target, --source, --older-than, --keep-best, "
+                      "--keep-boundary, --reservoir, or --all"};
+  if (chosen && r.all) throw usage_fault{"--all means every record of every task: it stands alone"};
   return o;
 }
 
@@ -509,7 +598,7 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
     } else if (p.export_->parsed()) {
       line.command = read_export(p.r, *p.export_);
     } else if (p.db->parsed()) {
-      line.command = db_options{p.verify->parsed() ? db_options::what::verify : db_options::what::stats};
+      line.command = read_db(p.r, p);
     } else {
       line.command = read_doctor(p.r);
     }

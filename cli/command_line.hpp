@@ -43,6 +43,7 @@ struct best_options {
   std::optional<form> format;
   std::optional<std::string> target;
   bool imported = false; ///< of what was imported, in place of what was measured here
+  bool nearest = false;  ///< where there is none: that of the most similar task
 };
 
 struct history_options {
@@ -59,8 +60,15 @@ struct replay_command_options {
 };
 
 struct db_options {
-  enum class what : std::uint8_t { stats, verify };
+  enum class what : std::uint8_t { stats, verify, compact, backup, forget };
   what action = what::stats;
+  std::string folder; ///< of the backup
+  // What is to be forgotten, and what of it stays.
+  std::string task, target, source; ///< empty: whichever
+  std::optional<nanoseconds> older_than;
+  std::size_t keep_best = 0, boundary = 0, reservoir = 0;
+  bool cache_only = false; ///< what is measured again, not what was recorded
+  bool dry_run = false;
 };
 
 struct import_command_options {

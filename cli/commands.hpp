@@ -13,6 +13,8 @@ int run_best(const best_options& options, const std::string& store, output& io);
 int run_history(const history_options& options, const std::string& store, output& io);
 int run_replay(const replay_command_options& options, output& io);
 int run_db(const db_options& options, const std::string& store, output& io);
+/// `db forget`.
+int run_forget(const db_options& options, const std::string& store, output& io);
 int run_import(const import_command_options& options, const std::string& store, output& io);
 int run_export(const export_command_options& options, const std::string& store, output& io);
 int run_bundle(const bundle_options& options, const std::string& store, output& io);

@@ -1,26 +1,31 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
+#include "core/clock.hpp"
 
 #include <ostream>
 
 namespace attune::cli {
 
-int run_db(const db_options& options, const std::string& folder, output& io) {
-  const auto store = open_to_read(folder);
-  if (!store) return io.fail(store.err());
-  if (!*store) return io.fail({errc::store_unusable, "there is no store yet; attune tune makes one", folder});
-  for (const auto& notice : (*store)->notices()) io.message(notice);
-  if (options.action == db_options::what::stats) {
-    const auto s = (*store)->statistics();
-    if (!s) return io.fail(s.err());
-    if (io.json())
-      io.document(statistics_json(*s));
-    else
-      io.out() << render_statistics(*s, folder);
-    return exit_code::done;
+namespace {
+
+int show_statistics(const storage::store& store, const std::string& folder, output& io) {
+  const auto s = store.statistics();
+  if (!s) return io.fail(s.err());
+  const auto tasks = store.statistics_by_task();
+  if (!tasks) return io.fail(tasks.err());
+  if (io.json()) {
+    auto out = statistics_json(*s);
+    out.update(statistics_by_task_json(*tasks));
+    io.document(out);
+  } else {
+    io.out() << render_statistics(*s, folder) << render_statistics_by_task(*tasks, system_time().wall());
   }
-  const auto report = (*store)->verify();
+  return exit_code::done;
+}
+
+int verify(const storage::store& store, output& io) {
+  const auto report = store.verify();
   if (!report) return io.fail(report.err());
   if (io.json()) {
     io.document({{"ok", report->ok()},
@@ -41,6 +46,64 @@ int run_db(const db_options& options, const std::string& folder, output& io) {
       io.out() << "  and " << report->problem_count - report->problems.size() << " more\n";
   }
   return report->ok() ? exit_code::done : exit_code::partial;
+}
+
+int compact(storage::store& store, output& io) {
+  const auto before = store.statistics();
+  if (!before) return io.fail(before.err());
+  if (const auto done = store.compact(); !done) return io.fail(done.err());
+  const auto after = store.statistics();
+  if (!after) return io.fail(after.err());
+  if (io.json())
+    io.document({{"bytes_before", count_json(before->bytes)}, {"bytes_after", count_json(after->bytes)}});
+  else
+    io.out() << human_bytes(before->bytes) << " before, " << human_bytes(after->bytes) << " after\n";
+  return exit_code::done;
+}
+
+int back_up(const db_options& options, const std::string& folder, output& io) {
+  // One that nobody uses is copied as its owner, which is quick. What is in use, cannot be written or has to stay as an
+  // older version made it is only read.
+  auto store = open_to_read(folder);
+  if (!store) return io.fail(store.err());
+  if (!*store) return io.fail({errc::store_unusable, "there is no store yet; attune tune makes one", folder});
+  bool as_owner = false;
+  if ((*store)->is_current()) {
+    store->reset();
+    store = open_to_change(folder);
+    as_owner = store.ok();
+    if (!as_owner) store = open_to_read(folder);
+    if (!store) return io.fail(store.err());
+  }
+  for (const auto& notice : (*store)->notices()) io.message(notice);
+  if (const auto done = (*store)->backup(options.folder); !done) return io.fail(done.err());
+  const auto copy = storage::store::open(options.folder, {.read_only = true, .create = false});
+  if (!copy) return io.fail(copy.err());
+  const auto s = (*copy)->statistics();
+  if (!s) return io.fail(s.err());
+  if (io.json())
+    io.document({{"folder", options.folder},
+                 {"records", count_json(s->records)},
+                 {"bytes", count_json(s->bytes)},
+                 {"how", as_owner ? "checkpoint" : "copy"}});
+  else
+    io.out() << s->records << " records, " << human_bytes(s->bytes) << " in " << options.folder
+             << (as_owner ? "" : " (the store is in use, or cannot be written: as it was a moment ago)") << '\n';
+  return exit_code::done;
+}
+
+} // namespace
+
+int run_db(const db_options& options, const std::string& folder, output& io) {
+  using what = db_options::what;
+  if (options.action == what::backup) return back_up(options, folder, io);
+  if (options.action == what::forget) return run_forget(options, folder, io);
+  auto store = options.action == what::compact ? open_to_change(folder) : open_to_read(folder);
+  if (!store) return io.fail(store.err());
+  if (!*store) return io.fail({errc::store_unusable, "there is no store yet; attune tune makes one", folder});
+  for (const auto& notice : (*store)->notices()) io.message(notice);
+  if (options.action == what::compact) return compact(**store, io);
+  return options.action == what::verify ? verify(**store, io) : show_statistics(**store, folder, io);
 }
 
 } // namespace attune::cli

@@ -3,6 +3,7 @@
 #include "actors/messages.hpp"
 
 #include <cmath>
+#include <map>
 
 namespace attune::cli {
 
@@ -238,9 +239,24 @@ json record_json(const configuration& config, const outcome& result, const std::
   return out;
 }
 
+namespace {
+
+json rate_json(std::uint64_t hits, std::uint64_t misses) {
+  return hits + misses == 0 ? json(nullptr) : json(static_cast<double>(hits) / static_cast<double>(hits + misses));
+}
+
+} // namespace
+
 json statistics_json(const storage::store_statistics& s) {
   json misses = json::object();
-  for (const auto& [cause, n] : s.misses) misses[cause] = count_json(n);
+  std::uint64_t missed = 0;
+  for (const auto& [cause, n] : s.misses) {
+    misses[cause] = count_json(n);
+    missed += n;
+  }
+  const auto seconds = [](nanoseconds t) { return std::chrono::duration<double>(t).count(); };
+  const auto speedup = s.spent.count() > 0 ? json(1 + seconds(s.saved) / seconds(s.spent)) : json(nullptr);
+  const auto formula = missed > 0 ? json(1 + static_cast<double>(s.hits) / static_cast<double>(missed)) : json(nullptr);
   return {{"records", count_json(s.records)},
           {"tasks", count_json(s.tasks)},
           {"targets", count_json(s.targets)},
@@ -249,9 +265,52 @@ json statistics_json(const storage::store_statistics& s) {
            {{"entries", count_json(s.cache_entries)},
             {"hits", count_json(s.hits)},
             {"misses", std::move(misses)},
-            {"evicted", count_json(s.evicted)}}},
+            {"evicted", count_json(s.evicted)},
+            {"hit_rate", rate_json(s.hits, missed)},
+            {"speedup", speedup},
+            {"speedup_by_hit_rate", formula},
+            {"saved_s", seconds(s.saved)},
+            {"spent_s", seconds(s.spent)}}},
           {"bytes", count_json(s.bytes)},
           {"schema", s.schema}};
+}
+
+json statistics_by_task_json(std::span<const storage::task_statistics> tasks) {
+  struct sums {
+    const storage::task_entry* task = nullptr;
+    std::uint64_t tasks = 0, records = 0, failures = 0, hits = 0, misses = 0, bytes = 0;
+    nanoseconds newest{0};
+  };
+  const auto figures = [](json named, const sums& s) {
+    named["records"] = count_json(s.records);
+    named["failures"] = count_json(s.failures);
+    named["hit_rate"] = rate_json(s.hits, s.misses);
+    named["bytes"] = count_json(s.bytes);
+    named["newest"] = rfc3339(s.newest);
+    return named;
+  };
+  json by_task = json::array(), by_target = json::array();
+  std::map<digest, sums> targets;
+  for (const auto& t : tasks) {
+    const sums one{&t.task, 1, t.counts.records, t.counts.failures, t.hits, t.misses, t.bytes, t.counts.last_at};
+    by_task.push_back(figures({{"task", t.task.name},
+                               {"key", t.task.task.hex()},
+                               {"workload", arguments_json(t.task.workload_args)},
+                               {"target", arguments_json(t.task.target_facts)}},
+                              one));
+    auto& at = targets[t.task.target];
+    at.task = &t.task;
+    ++at.tasks;
+    at.records += one.records;
+    at.failures += one.failures;
+    at.hits += one.hits;
+    at.misses += one.misses;
+    at.bytes += one.bytes;
+    at.newest = std::max(at.newest, one.newest);
+  }
+  for (const auto& [key, s] : targets)
+    by_target.push_back(figures({{"target", arguments_json(s.task->target_facts)}, {"tasks", count_json(s.tasks)}}, s));
+  return {{"by_target", std::move(by_target)}, {"by_task", std::move(by_task)}};
 }
 
 } // namespace attune::cli

@@ -59,5 +59,7 @@ json record_json(const configuration& config, const outcome& result, const std::
 
 /// `db stats --json`.
 json statistics_json(const storage::store_statistics& s);
+/// `by_target` and `by_task` beside it.
+json statistics_by_task_json(std::span<const storage::task_statistics> tasks);
 
 } // namespace attune::cli

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace attune::cli {
@@ -439,9 +440,37 @@ std::string human_bytes(std::uint64_t n) {
   return unit == 0 ? std::to_string(n) + " bytes" : shortest(std::round(d * 10) / 10) + " " + units[unit];
 }
 
+namespace {
+
+std::string percent_text(double part, double whole) {
+  return whole > 0 ? shortest(std::round(1000 * part / whole) / 10) + " %" : "-";
+}
+
+std::string age_text(nanoseconds age) {
+  const auto s = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(age).count());
+  if (s < 120) return std::to_string(s) + " s";
+  if (s < 2 * 3600) return std::to_string(s / 60) + " min";
+  if (s < 2 * 86400) return std::to_string(s / 3600) + " h";
+  return std::to_string(s / 86400) + " days";
+}
+
+constexpr std::size_t most_lines = 30;
+
+} // namespace
+
 std::string render_statistics(const storage::store_statistics& s, const std::string& folder) {
   std::string misses;
-  for (const auto& [cause, n] : s.misses) misses += (misses.empty() ? "" : ", ") + cause + " " + std::to_string(n);
+  std::uint64_t missed = 0;
+  for (const auto& [cause, n] : s.misses) {
+    misses += (misses.empty() ? "" : ", ") + cause + " " + std::to_string(n);
+    missed += n;
+  }
+  std::string speedup = "-";
+  if (s.spent.count() > 0 && missed > 0) {
+    const auto ratio = [](double part, double whole) { return shortest(std::round(100 * (1 + part / whole)) / 100); };
+    speedup = ratio(static_cast<double>(s.saved.count()), static_cast<double>(s.spent.count())) +
+              " (by the hit rate alone " + ratio(static_cast<double>(s.hits), static_cast<double>(missed)) + ")";
+  }
   return table({{"store", folder},
                 {"records", std::to_string(s.records) + " (" + std::to_string(s.failures) + " failures)"},
                 {"tasks", std::to_string(s.tasks) + " on " + std::to_string(s.targets) +
@@ -449,8 +478,50 @@ std::string render_statistics(const storage::store_statistics& s, const std::str
                 {"cache", std::to_string(s.cache_entries) + " entries, " + std::to_string(s.hits) + " hits, " +
                               std::to_string(s.evicted) + " evicted"},
                 {"misses", misses.empty() ? "none" : misses},
+                {"hit rate", percent_text(static_cast<double>(s.hits), static_cast<double>(s.hits + missed))},
+                {"speed-up", speedup},
                 {"size", human_bytes(s.bytes)},
                 {"schema", std::to_string(s.schema)}});
+}
+
+std::string render_statistics_by_task(std::span<const storage::task_statistics> tasks, nanoseconds now) {
+  struct line {
+    std::string name, device;
+    std::uint64_t records = 0, failures = 0, hits = 0, misses = 0, bytes = 0;
+    nanoseconds newest{0};
+  };
+  std::map<digest, line> targets;
+  std::vector<line> all;
+  for (const auto& t : tasks) {
+    all.push_back({t.task.name, target{t.task.target_facts}.device(), t.counts.records, t.counts.failures, t.hits,
+                   t.misses, t.bytes, t.counts.last_at});
+    auto& sum = targets[t.task.target];
+    sum.device = all.back().device;
+    sum.records += t.counts.records;
+    sum.failures += t.counts.failures;
+    sum.hits += t.hits;
+    sum.misses += t.misses;
+    sum.bytes += t.bytes;
+    sum.newest = std::max(sum.newest, t.counts.last_at);
+  }
+  const auto shown = [&](std::vector<line> lines, const char* first) {
+    std::stable_sort(lines.begin(), lines.end(), [](const line& a, const line& b) { return a.records > b.records; });
+    std::vector<std::vector<std::string>> rows{{first, "target", "records", "failures", "hit rate", "size", "newest"}};
+    for (std::size_t i = 0; i < std::min(lines.size(), most_lines); ++i) {
+      const auto& l = lines[i];
+      rows.push_back({l.name, l.device, std::to_string(l.records), std::to_string(l.failures),
+                      percent_text(static_cast<double>(l.hits), static_cast<double>(l.hits + l.misses)),
+                      human_bytes(l.bytes), age_text(now - l.newest) + " ago"});
+    }
+    auto out = "\n" + table(rows);
+    if (lines.size() > most_lines)
+      out += "and " + std::to_string(lines.size() - most_lines) + " more (--json has them)\n";
+    return out;
+  };
+  if (all.empty()) return {};
+  std::vector<line> by_target;
+  for (const auto& [key, l] : targets) by_target.push_back(l);
+  return (by_target.size() > 1 ? shown(std::move(by_target), "") : std::string()) + shown(std::move(all), "task");
 }
 
 } // namespace attune::cli

@@ -59,6 +59,8 @@ std::string no_best_text(const actors::tuning_report& report);
 std::string render_record(const configuration& config, const outcome& result, const std::string& unit, goal direction);
 
 std::string render_statistics(const storage::store_statistics& s, const std::string& folder);
+/// A line for each target, then for each task, the largest first, as many as a screen holds. `now`: wall.
+std::string render_statistics_by_task(std::span<const storage::task_statistics> tasks, nanoseconds now);
 
 /// `1.2 MB`
 std::string human_bytes(std::uint64_t n);

@@ -44,6 +44,14 @@ result<std::unique_ptr<storage::store>> open_to_read(const std::string& folder) 
   return storage::store::open(folder, {.read_only = true, .create = false});
 }
 
+result<std::unique_ptr<storage::store>> open_to_change(const std::string& folder) {
+  auto there = open_to_read(folder);
+  if (!there) return there.err();
+  if (!*there) return error{errc::store_unusable, "there is no store yet; attune tune makes one", folder};
+  there->reset();
+  return storage::store::open(folder, {.create = false});
+}
+
 result<std::vector<known_result>> best_inside(const storage::store& from, const storage::task_entry& task,
                                               const search::space& space, std::size_t count) {
   std::vector<known_result> out;

@@ -15,6 +15,9 @@ namespace attune::cli {
 /// store yet. Errors: as storage::store::open.
 result<std::unique_ptr<storage::store>> open_to_read(const std::string& folder);
 
+/// Opens it to change it, where it is there. Errors: as storage::store::open.
+result<std::unique_ptr<storage::store>> open_to_change(const std::string& folder);
+
 /// A known result with where it was measured.
 struct known_result : ranked {
   arguments target;

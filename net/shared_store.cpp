@@ -52,15 +52,16 @@ public:
   const std::string& path() const override { return folder_; }
   std::vector<std::string> notices() const override;
   result<std::shared_ptr<const storage::store>> view() const override;
-  std::uint64_t load_cache(storage::lru_cache& into) override;
+  std::vector<storage::recalled> recall(std::span<const trial_ptr> asked) override;
+  bool knows_workload(const digest& workload) override;
   status append(std::span<storage::record_item> records, std::span<const storage::step_item> steps) override;
   result<bool> begin_session(const storage::session_entry& session) override;
   status erase_session(std::string_view id) override;
   void end_session(std::string_view id, nanoseconds spent) override;
-  void touch(std::span<const key128> used) override;
-  void order_cache(std::span<const key128> all) override;
+  void touch(std::span<const storage::cache_use> used) override;
   void drop_cached(std::span<const key128> gone) override;
-  void count(const storage::cache_figures& since_last) override;
+  void count(const storage::cache_figures& since_last, std::span<const storage::task_uses> by_task) override;
+  result<std::uint64_t> drop_cached(const digest& task) override;
   bool claim(const trial& what, bool anew, nanoseconds limit) override;
   void release(const key128& key) override;
   void listen(std::function<void(std::vector<storage::claim_answer>)> hear) override;
@@ -93,6 +94,7 @@ private:
 
   // On any other.
   std::shared_ptr<storage::store> own() const;
+  std::shared_ptr<const storage::store> old_view();
   result<std::unique_ptr<storage::store>> look() const;
   /// Waits for an owner or for being it. Errors: why there is none.
   status settled();
@@ -117,6 +119,9 @@ private:
   std::shared_ptr<storage::store> store_;       ///< the owner's; set once
   std::atomic<store_server*> serving_{nullptr}; ///< the same
   std::set<std::string, std::less<>> muted_;    ///< sessions whose steps another process writes
+
+  std::mutex view_lock_;
+  std::shared_ptr<const storage::store> old_view_; ///< while it is a member
 
   std::mutex hear_lock_;
   std::function<void(std::vector<storage::claim_answer>)> hear_;
@@ -478,10 +483,23 @@ result<std::shared_ptr<const storage::store>> shared_store::view() const {
   return std::shared_ptr<const storage::store>(std::move(*opened));
 }
 
-std::uint64_t shared_store::load_cache(storage::lru_cache& into) {
-  if (const auto mine = own()) return mine->load_cache(into);
-  const auto opened = look();
-  return opened ? (*opened)->load_cache(into) : 0;
+/// A member's own look at the store, for the cache: what is written later it hears of by its claims.
+std::shared_ptr<const storage::store> shared_store::old_view() {
+  if (auto mine = own()) return mine;
+  const std::lock_guard guard(view_lock_);
+  if (!old_view_)
+    if (auto opened = look()) old_view_ = std::move(*opened);
+  return old_view_;
+}
+
+std::vector<storage::recalled> shared_store::recall(std::span<const trial_ptr> asked) {
+  const auto from = old_view();
+  return from ? from->recall(asked) : std::vector<storage::recalled>(asked.size());
+}
+
+bool shared_store::knows_workload(const digest& workload) {
+  const auto from = old_view();
+  return from && from->knows_workload(workload);
 }
 
 status shared_store::append_part(std::span<storage::record_item> records, std::span<const storage::step_item> steps,
@@ -628,35 +646,45 @@ void shared_store::end_session(std::string_view id, nanoseconds spent) {
   });
 }
 
-void shared_store::touch(std::span<const key128> used) {
+void shared_store::touch(std::span<const storage::cache_use> used) {
   if (const auto mine = own()) return mine->touch(used);
   if (used.empty()) return;
-  std::string keys;
-  for (const auto& k : used) keys += k.view();
-  post_to_owner([keys = std::move(keys)] {
+  post_to_owner([all = std::vector(used.begin(), used.end())] {
     Envelope out;
-    out.mutable_uses()->set_keys(keys);
+    for (const auto& u : all) {
+      auto& one = *out.mutable_uses()->add_use();
+      one.set_key(u.key.bytes.data(), u.key.bytes.size());
+      one.set_record(u.record);
+      one.set_fresh(u.fresh);
+    }
     return out;
   });
 }
 
-void shared_store::order_cache(std::span<const key128> all) {
-  // A member does not know of all entries, nor which the owner needs: order and bounds are the owner's.
-  if (const auto mine = own()) mine->order_cache(all);
-}
-
 void shared_store::drop_cached(std::span<const key128> gone) {
+  // What a member has too much of the owner may need: order and bounds are the owner's.
   if (const auto mine = own()) mine->drop_cached(gone);
 }
 
-void shared_store::count(const storage::cache_figures& since_last) {
-  if (const auto mine = own()) return mine->count(since_last);
-  post_to_owner([since_last] {
+result<std::uint64_t> shared_store::drop_cached(const digest& task) {
+  if (const auto mine = own()) return mine->drop_cached(task);
+  return error{errc::store_busy, "another process owns the store '" + folder_ + "'", {}};
+}
+
+void shared_store::count(const storage::cache_figures& since_last, std::span<const storage::task_uses> by_task) {
+  if (const auto mine = own()) return mine->count(since_last, by_task);
+  post_to_owner([since_last, all = std::vector(by_task.begin(), by_task.end())] {
     Envelope out;
     auto& f = *out.mutable_figures();
     f.set_hits(since_last.hits);
     f.set_evicted(since_last.evicted);
     for (const auto n : since_last.causes) f.add_causes(n);
+    for (const auto& t : all) {
+      auto& one = *f.add_by_task();
+      one.set_task(t.task.bytes.data(), t.task.bytes.size());
+      one.set_hits(t.hits);
+      one.set_misses(t.misses);
+    }
     return out;
   });
 }

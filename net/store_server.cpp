@@ -230,10 +230,12 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     return {};
   }
   case Envelope::kUses: {
-    const std::string_view all = message.uses().keys();
-    if (all.size() % 16 != 0) return bad("a key is not one");
-    std::vector<key128> used;
-    for (std::size_t k = 0; k < all.size(); k += 16) used.push_back(*key128::from_bytes(all.substr(k, 16)));
+    std::vector<storage::cache_use> used;
+    for (const auto& u : message.uses().use()) {
+      const auto key = key128::from_bytes(u.key());
+      if (!key) return bad("a key is not one");
+      used.push_back({*key, u.record(), u.fresh()});
+    }
     store_->touch(used);
     return {};
   }
@@ -243,7 +245,14 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     figures.evicted = message.figures().evicted();
     for (int c = 0; c < message.figures().causes_size() && c < static_cast<int>(figures.causes.size()); ++c)
       figures.causes[static_cast<std::size_t>(c)] = message.figures().causes(c);
-    store_->count(figures);
+    std::vector<storage::task_uses> by_task;
+    for (const auto& t : message.figures().by_task()) {
+      digest task;
+      if (t.task().size() != task.bytes.size()) return bad("a task is not one");
+      std::copy(t.task().begin(), t.task().end(), task.bytes.begin());
+      by_task.push_back({task, t.hits(), t.misses()});
+    }
+    store_->count(figures, by_task);
     return {};
   }
   case Envelope::kPing:

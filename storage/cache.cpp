@@ -23,21 +23,22 @@ const char* to_string(miss_cause c) noexcept {
   return "new";
 }
 
-std::uint64_t cached::bytes() const noexcept {
-  std::uint64_t sum = sizeof(cached) + canonical.capacity();
-  if (!result) return sum;
-  const outcome& o = *result;
-  sum += sizeof(outcome) + o.runner.capacity();
-  for (const auto& note : o.notes) sum += sizeof(std::string) + note.capacity();
+std::uint64_t cache_cost(std::size_t canonical, const outcome& o) noexcept {
+  std::uint64_t sum = sizeof(cached) + canonical + sizeof(outcome) + o.runner.size();
+  for (const auto& note : o.notes) sum += sizeof(std::string) + note.size();
   if (const auto* m = o.measured()) {
-    sum += m->samples.capacity() * sizeof(double);
-    for (const auto& [name, value] : m->metrics) sum += sizeof(std::string) + sizeof(double) + name.capacity();
+    sum += m->samples.size() * sizeof(double);
+    for (const auto& [name, value] : m->metrics) sum += sizeof(std::string) + sizeof(double) + name.size();
   } else if (const auto* f = o.failed()) {
-    sum += f->message.capacity();
+    sum += f->message.size();
   } else if (const auto* b = o.bounded()) {
-    sum += b->samples.capacity() * sizeof(double);
+    sum += b->samples.size() * sizeof(double);
   }
   return sum;
+}
+
+std::uint64_t cached::bytes() const noexcept {
+  return result ? cache_cost(canonical.size(), *result) : sizeof(cached) + canonical.size();
 }
 
 namespace {
@@ -74,18 +75,24 @@ std::pair<std::uint64_t, std::uint64_t> method_parts(std::string_view form) {
 
 } // namespace
 
-lru_cache::lru_cache(cache_limits limits) : limits_(limits), slots_(first_slots, none), memories_(first_slots) {}
+miss_cause difference(bool same_target, std::string_view method_form_a, std::string_view method_form_b) {
+  if (!same_target) return miss_cause::other_target;
+  return method_parts(method_form_a).first != method_parts(method_form_b).first ? miss_cause::other_source
+                                                                                : miss_cause::other_method;
+}
 
-template <class Identity>
-lru_cache::index lru_cache::relation_of(const digest& task, const Identity& id) {
+lru_cache::lru_cache(cache_limits limits, bool above_store)
+    : limits_(limits), above_store_(above_store), slots_(first_slots, none), memories_(first_slots) {}
+
+lru_cache::index lru_cache::relation_of(const task_identity& id) {
+  if (last_relation_ != none && relations_[last_relation_].task == id.task_key) return last_relation_;
   const auto [at, fresh] =
-      relation_by_task_.try_emplace(std::string(task.view()), static_cast<index>(relations_.size()));
+      relation_by_task_.try_emplace(std::string(id.task_key.view()), static_cast<index>(relations_.size()));
   if (fresh) {
-    const auto [workload, target, form] = id();
-    const auto [sources, method] = method_parts(form);
-    relations_.push_back({task, word(workload), word(target), sources, method});
+    const auto [sources, method] = method_parts(id.method_form);
+    relations_.push_back({id.task_key, word(id.workload_key), word(id.target_key), sources, method, 0, 0, false});
   }
-  return at->second;
+  return last_relation_ = at->second;
 }
 
 std::size_t lru_cache::slot_of(const key128& key) const noexcept {
@@ -112,26 +119,42 @@ void lru_cache::link_newest(index n) noexcept {
   newest_ = n;
 }
 
-const cached* lru_cache::lookup(const trial& t) {
+void lru_cache::use(index n, bool fresh) noexcept {
+  node& x = nodes_[n];
+  x.fresh = fresh;
+  if (n != newest_) {
+    unlink(n);
+    link_newest(n);
+  }
+  if (!above_store_ || !x.below || x.used_in == epoch_) return;
+  x.used_in = epoch_;
+  ++recent_;
+}
+
+const cached* lru_cache::lookup(const trial& t, miss_cause otherwise) {
   const index n = find(t.key);
+  relation& of = relations_[relation_of(t.of->identity)];
+  if (of.hits + of.misses == 0) asked_tasks_.push_back(last_relation_);
   if (n != none) {
     node& x = nodes_[n];
     if (x.entry.canonical == t.canonical && x.entry.task == t.of->identity.task_key) {
       if (x.entry.result && !answers(*x.entry.result, t)) {
         ++counted_.misses;
+        ++of.misses;
         ++counted_.causes[static_cast<std::size_t>(miss_cause::stopped_early)];
         return nullptr;
       }
-      if (n != newest_) {
-        unlink(n);
-        link_newest(n);
-      }
+      use(n, false);
       ++counted_.hits;
+      ++of.hits;
+      if (x.entry.result) counted_.saved += x.entry.result->phases.build + x.entry.result->phases.run;
       return &x.entry;
     }
   }
   ++counted_.misses;
-  ++counted_.causes[static_cast<std::size_t>(cause_of(t))];
+  ++of.misses;
+  const auto cause = cause_of(t);
+  ++counted_.causes[static_cast<std::size_t>(cause == miss_cause::unseen ? otherwise : cause)];
   return nullptr;
 }
 
@@ -147,6 +170,7 @@ void lru_cache::remove(index n) {
   }
   slots_[hole] = none;
   unlink(n);
+  if (above_store_ && nodes_[n].below && nodes_[n].used_in == epoch_) --recent_;
   bytes_ -= nodes_[n].entry.bytes();
   nodes_[n].entry = {};
   free_.push_back(n);
@@ -160,7 +184,14 @@ void lru_cache::grow_slots() {
     if (n != none) slots_[slot_of(nodes_[n].entry.key)] = n;
 }
 
-std::vector<key128> lru_cache::put(cached entry, index task) {
+void lru_cache::pass_down(index n) {
+  const node& x = nodes_[n];
+  if (!x.below) return;
+  relations_[x.task].below = true;
+  if (x.used_in == epoch_) passed_.push_back({x.entry.key, x.entry.record, x.fresh});
+}
+
+std::vector<key128> lru_cache::put(cached entry, index task, bool below) {
   std::vector<key128> gone;
   if (const index old = find(entry.key); old != none) remove(old);
   if (2 * (used_ + 1) > slots_.size()) grow_slots();
@@ -176,30 +207,61 @@ std::vector<key128> lru_cache::put(cached entry, index task) {
   node& x = nodes_[n];
   x.entry = std::move(entry);
   x.task = task;
+  x.below = below;
+  x.used_in = 0;
   slots_[slot_of(x.entry.key)] = n;
   ++used_;
   bytes_ += x.entry.bytes();
   link_newest(n);
-  while (used_ > 0 && (used_ > limits_.entries || bytes_ > limits_.bytes)) {
-    gone.push_back(nodes_[oldest_].entry.key);
+  // The newest stays above a store, whatever its size: it is about to be used.
+  while (used_ > (above_store_ ? 1u : 0u) && (used_ > limits_.entries || bytes_ > limits_.bytes)) {
+    above_store_ ? pass_down(oldest_) : gone.push_back(nodes_[oldest_].entry.key);
     remove(oldest_);
   }
   return gone;
 }
 
-std::vector<key128> lru_cache::insert(const trial& t, outcome_ptr result, record_id record) {
+std::vector<key128> lru_cache::insert(const trial& t, outcome_ptr result, record_id record, bool below) {
   const auto& id = t.of->identity;
-  const index task = relation_of(
-      id.task_key, [&] { return std::tuple(id.workload_key, id.target_key, std::string_view(id.method_form)); });
-  auto gone = put({t.key, id.task_key, t.canonical, record, std::move(result)}, task);
+  if (result && below) counted_.spent += result->phases.build + result->phases.run;
+  auto gone = put({t.key, id.task_key, t.canonical, record, std::move(result)}, relation_of(id), below);
+  if (above_store_) use(newest_, true);
   counted_.evicted += gone.size();
   return gone;
 }
 
-std::vector<key128> lru_cache::restore(const task_entry& of, cached entry) {
-  const index task =
-      relation_of(of.task, [&] { return std::tuple(of.workload, of.target, std::string_view(of.method_form)); });
-  return put(std::move(entry), task);
+void lru_cache::restore(const trial& t, cached entry) { put(std::move(entry), relation_of(t.of->identity), true); }
+
+std::vector<cache_use> lru_cache::take_used() {
+  std::vector<cache_use> recent;
+  recent.reserve(recent_ + passed_.size());
+  // What was restored and not used may lie between.
+  for (index n = newest_; n != none && recent_ > 0; n = nodes_[n].older) {
+    const node& x = nodes_[n];
+    if (!x.below || x.used_in != epoch_) continue;
+    recent.push_back({x.entry.key, x.entry.record, x.fresh});
+    --recent_;
+  }
+  std::reverse(recent.begin(), recent.end());
+  ++epoch_;
+  recent_ = 0;
+  if (passed_.empty()) return recent;
+  passed_.insert(passed_.end(), recent.begin(), recent.end());
+  return std::exchange(passed_, {});
+}
+
+std::vector<task_uses> lru_cache::take_task_uses() {
+  std::vector<task_uses> out;
+  out.reserve(asked_tasks_.size());
+  for (const auto n : asked_tasks_)
+    out.push_back({relations_[n].task, std::exchange(relations_[n].hits, 0), std::exchange(relations_[n].misses, 0)});
+  asked_tasks_.clear();
+  return out;
+}
+
+bool lru_cache::below(const digest& task) const {
+  const auto at = relation_by_task_.find(std::string(task.view()));
+  return at != relation_by_task_.end() && relations_[at->second].below;
 }
 
 std::uint64_t lru_cache::invalidate(std::string_view task) {
@@ -237,8 +299,7 @@ miss_cause lru_cache::cause_of(const trial& t) {
   if (m.task == none || m.hash != hash) return miss_cause::unseen;
   const relation& was = relations_[m.task];
   if (was.task == id.task_key) return miss_cause::evicted_before;
-  const relation& now = relations_[relation_of(
-      id.task_key, [&] { return std::tuple(id.workload_key, id.target_key, std::string_view(id.method_form)); })];
+  const relation& now = relations_[relation_of(id)];
   if (relations_[m.task].target != now.target) return miss_cause::other_target;
   if (relations_[m.task].sources != now.sources) return miss_cause::other_source;
   return miss_cause::other_method;

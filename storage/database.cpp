@@ -3,9 +3,11 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_checksum.h>
+#include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 
 #include <algorithm>
 #include <cstdarg>
@@ -98,7 +100,12 @@ rocksdb::ColumnFamilyOptions family_options(family f, const std::shared_ptr<rock
   t.block_size = 16u << 10;
   t.format_version = 5;
   t.checksum = rocksdb::kXXH3;
+  // Most keys that the cache is asked for are not in it.
+  if (f == family::cache) t.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   t.cache_index_and_filter_blocks = true;
+  // In pieces: a table's whole filter is larger than a part of the block cache, and would be read for every key.
+  t.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  t.partition_filters = t.filter_policy != nullptr;
   t.pin_l0_filter_and_index_blocks_in_cache = true;
   o.table_factory.reset(rocksdb::NewBlockBasedTableFactory(t));
   o.compression = rocksdb::kLZ4Compression;
@@ -107,13 +114,17 @@ rocksdb::ColumnFamilyOptions family_options(family f, const std::shared_ptr<rock
   o.bottommost_compression_opts.level = 1;
   o.level_compaction_dynamic_level_bytes = true;
   o.max_write_buffer_number = 2;
+  if (f == family::cache) {
+    o.memtable_whole_key_filtering = true;
+    o.memtable_prefix_bloom_size_ratio = 0.1;
+  }
   o.write_buffer_size = (f == family::records || f == family::cache) ? (8u << 20) : (2u << 20);
   return o;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors() {
   // Strict: what is pinned counts, so that the memory of a process stays flat.
-  const auto blocks = rocksdb::NewLRUCache(16u << 20);
+  const auto blocks = rocksdb::NewLRUCache(48u << 20, 2);
   std::vector<rocksdb::ColumnFamilyDescriptor> out;
   // RocksDB insists on a family of that name; nothing is ever in it.
   out.emplace_back(rocksdb::kDefaultColumnFamilyName, family_options(family::meta, blocks));
@@ -253,6 +264,55 @@ status database::flush() {
   for (auto* h : all)
     if (const auto s = db_->Flush(o, h); !s.ok()) return error_of(s, "write to");
   return {};
+}
+
+status database::compact() {
+  if (auto done = flush(); !done) return done;
+  rocksdb::CompactRangeOptions o;
+  o.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  for (auto* h : handles_)
+    if (const auto s = db_->CompactRange(o, h, nullptr, nullptr); !s.ok()) return error_of(s, "compact");
+  return {};
+}
+
+status database::copy_to(const std::string& folder) const {
+  if (!read_only_) {
+    rocksdb::Checkpoint* raw = nullptr;
+    auto s = rocksdb::Checkpoint::Create(db_.get(), &raw);
+    const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+    if (s.ok()) s = checkpoint->CreateCheckpoint(folder);
+    return s.ok() ? status() : status(error_of(s, "back up"));
+  }
+  std::error_code ec;
+  if (!std::filesystem::create_directory(folder, ec))
+    return error{errc::io, "cannot make '" + folder + "': " + ec.message(), {}};
+  auto to = open(folder, false);
+  if (!to) return to.err();
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true; // flushed below
+  constexpr std::size_t together = 1u << 20;
+  for (std::size_t f = 0; f < family_count; ++f) {
+    rocksdb::WriteBatch batch;
+    const auto it = iterate(static_cast<family>(f));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      batch.Put((*to)->handles_[f], it->key(), it->value());
+      if (batch.GetDataSize() < together) continue;
+      if (const auto s = (*to)->db_->Write(unlogged, &batch); !s.ok()) return (*to)->error_of(s, "write to");
+      batch.Clear();
+    }
+    if (!it->status().ok()) return error_of(it->status(), "read");
+    if (const auto s = (*to)->db_->Write(unlogged, &batch); !s.ok()) return (*to)->error_of(s, "write to");
+  }
+  return (*to)->flush();
+}
+
+std::uint64_t database::approximate_bytes(family f, std::string_view from, std::string_view to) const {
+  rocksdb::SizeApproximationOptions o;
+  o.include_memtables = true;
+  o.include_files = true;
+  const rocksdb::Range range(slice(from), slice(to));
+  std::uint64_t out = 0;
+  return db_->GetApproximateSizes(o, handle(f), &range, 1, &out).ok() ? out : 0;
 }
 
 status database::verify_checksums() {

@@ -46,6 +46,13 @@ public:
 
   /// Writes out what is in memory, so that the next opening need not replay the log.
   status flush();
+  /// Rewrites every table without what is overwritten or deleted.
+  status compact();
+  /// Makes `folder`, which is not there, a database with what this one holds: links or copies of its files, or, of one
+  /// that was opened for reading (whose owner may remove files), a new one with the same keys and values.
+  status copy_to(const std::string& folder) const;
+  /// About how many bytes the keys from `from` to before `to` take, on the disk and in memory.
+  std::uint64_t approximate_bytes(family f, std::string_view from, std::string_view to) const;
   /// Reads every block of every table and compares its checksum.
   status verify_checksums();
 

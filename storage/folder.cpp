@@ -71,10 +71,14 @@ bool is_blank(const std::string& path) {
   DIR* d = ::opendir(path.c_str());
   if (d == nullptr) return false;
   bool blank = true;
+  const bool ours = there(path + owner_file);
   while (const auto* e = ::readdir(d)) {
     const std::string_view name = e->d_name;
+    // What RocksDB writes before CURRENT makes it a database.
+    const bool begun =
+        name == "IDENTITY" || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") || name.ends_with(".dbtmp");
     if (name != "." && name != ".." && name != owner_file + 1 && name != acknowledged_file + 1 && name != "LOCK" &&
-        name != "SOCKET" && name != "SLOTS" && name != "lost+found")
+        name != "SOCKET" && name != "SLOTS" && name != "lost+found" && !(ours && begun))
       blank = false;
   }
   ::closedir(d);
@@ -133,7 +137,12 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
   if (!read_only && ::access(p.c_str(), W_OK) != 0)
     return unusable("cannot write to the store '" + p + "': " + reason());
 
-  const bool database = there(p + database_file);
+  bool database = there(p + database_file);
+  if (!database && !read_only && there(p + owner_file)) {
+    // Another process may be making it just now.
+    if (auto locked = out.lock(patience); !locked) return locked.err();
+    database = there(p + database_file);
+  }
   if (there(p + schema_file)) {
     const auto text = read_small(p + schema_file);
     v1::Meta meta;
@@ -158,7 +167,7 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
   }
   out.exists_ = database;
 
-  if (!read_only)
+  if (!read_only && out.owner_ < 0)
     if (auto locked = out.lock(patience); !locked) return locked.err();
   // With the lock, for the numbers may have moved on while it was waited for.
   if (!out.read_ledger())
@@ -208,27 +217,52 @@ status folder::lock(nanoseconds patience) {
   return {};
 }
 
+namespace {
+
+/// Whole or not at all, and durable but for the folder's own entry.
+status write_durably(const std::string& file, std::string_view text) {
+  const std::string fresh = file + ".new";
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const bool written = fd >= 0 && write_all(fd, text) && ::fsync(fd) == 0;
+  const std::string why = reason();
+  if (fd >= 0) ::close(fd);
+  if (written && ::rename(fresh.c_str(), file.c_str()) == 0) return {};
+  const std::string last = written ? reason() : why;
+  ::unlink(fresh.c_str());
+  return unusable("cannot write '" + file + "': " + last);
+}
+
+void sync_folder(const std::string& path) {
+  const int dir = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) return;
+  ::fsync(dir);
+  ::close(dir);
+}
+
+} // namespace
+
 status folder::seal(std::int64_t created_ns) {
   v1::Meta meta;
   meta.set_magic(std::string(keys::magic));
   meta.set_schema(keys::schema);
   meta.set_created_ns(created_ns);
   meta.set_program("attune");
-  const std::string file = path_ + schema_file, fresh = file + ".new";
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = fd >= 0 && write_all(fd, meta.SerializeAsString()) && ::fsync(fd) == 0;
-  const std::string why = reason();
-  if (fd >= 0) ::close(fd);
-  if (!written || ::rename(fresh.c_str(), file.c_str()) != 0) {
-    ::unlink(fresh.c_str());
-    return unusable("cannot write '" + file + "': " + (written ? reason() : why));
-  }
-  if (const int dir = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); dir >= 0) {
-    ::fsync(dir);
-    ::close(dir);
-  }
+  if (auto done = write_durably(path_ + schema_file, meta.SerializeAsString()); !done) return done;
+  sync_folder(path_);
   schema_ = keys::schema;
   exists_ = true;
+  return {};
+}
+
+status folder::seal_copy(const std::string& to, std::uint64_t newest) const {
+  const auto schema = read_small(path_ + schema_file);
+  v1::Acknowledged message;
+  message.set_given(newest);
+  message.set_there(newest);
+  if (auto done = write_durably(to + acknowledged_file, message.SerializeAsString()); !done) return done;
+  if (schema)
+    if (auto done = write_durably(to + schema_file, *schema); !done) return done;
+  sync_folder(to);
   return {};
 }
 

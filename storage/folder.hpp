@@ -34,6 +34,10 @@ public:
   /// Writes SCHEMA durably: from now on the folder is a store.
   status seal(std::int64_t created_ns);
 
+  /// Writes the small files of a copy of this store into `to`, with `newest` as the number of its newest record, and
+  /// syncs them and the folder.
+  status seal_copy(const std::string& to, std::uint64_t newest) const;
+
   /// What ACKNOWLEDGED says: the highest record number that was ever told, and the highest that must be there.
   struct ledger {
     std::uint64_t given = 0, there = 0;

@@ -1,4 +1,4 @@
-// How a store lies on the disk, schema 2. A store is a folder (mode 0700) that holds one RocksDB database and three
+// How a store lies on the disk, schema 3. A store is a folder (mode 0700) that holds one RocksDB database and three
 // small files. Every value and every file is one Protobuf message of proto/attune.proto; keys are bytes whose order is
 // the order of reading (BE32, BE64: big-endian unsigned).
 //
@@ -14,22 +14,27 @@
 //                   't' task digest (32)               Task           number and canonical forms, once for each task
 //                   'k' BE32 task                      TaskCounts
 //                   'n' BE32 names                     Names          parameter names, shared by records
-//                   'u' BE64 stamp                     Uses           of cache entries, later than the entries' stamps
 //                   'o' sender (16)                    Sender         how far another process has come in sending
 //                   'x'                                Indexed        up to which record the contents' index goes
+//                   'h' BE32 task                      TaskUses
+//                   'q'                                CacheTotals
+//                   'u' BE64 stamp                     Uses           of cache entries, later than theirs (schema 2)
 //   records         'r' BE32 task  BE64 record         Record         a task's records lie together, oldest first
 //                   'i' BE64 first record              IdRun          record number -> task, one for each run of
 //                   records
 //                   'x' BE32 task  BE64 time  BE64 hash  RecordReference  by content, made when records are imported:
 //                                                      a hint, for a record that is gone may still be named
 //   cache           key (16)                           CacheEntry
+//                   'o' BE64 stamp                     CachePlace     every entry, in the order of use
+//                   'g' BE64 stamp                     CachePlace     those that were evicted and are remembered
 //                   key (16) 'r'                       Recency        a later use; behind its entry (schema 1)
 //   best            workload (32) target (32) method (32)  BestList
 //   sessions        's' id                             Session
 //                   'p' id 0x00 BE64 first step        SessionStep    with those told after it in the same write
 //
-// Schema 1 had one SessionStep a key, and a Recency for each use: both are still read, and no longer written. A store
-// of schema 1 that is opened for writing becomes one of schema 2.
+// Schema 1 had one SessionStep a key, and a Recency for each use; schema 2 noted uses in Uses; neither had places in
+// the order of use. Both are read as they are; one that is opened for writing becomes one of schema 3
+// (storage/cache_migration.hpp). Numbers of records that were forgotten stay in their IdRun.
 //
 // One append is one write batch: records, id runs, counts, cache entries, best lists, new tasks and names, session
 // steps. It is all there or not at all.
@@ -43,13 +48,13 @@
 
 namespace attune::storage::keys {
 
-inline constexpr std::uint32_t schema = 2;
+inline constexpr std::uint32_t schema = 3;
 inline constexpr std::string_view magic = "attune store";
 
 inline constexpr char meta = 'v', counters = 'c', task = 't', counts = 'k', names = 'n', uses = 'u', sender = 'o',
-                      indexed = 'x';
+                      indexed = 'x', task_uses = 'h', cache_totals = 'q';
 inline constexpr char record = 'r', id_run = 'i', content = 'x';
-inline constexpr char recency = 'r';
+inline constexpr char recency = 'r', order = 'o', evicted = 'g';
 inline constexpr char session = 's', step = 'p';
 
 /// Appends `n` big-endian.
@@ -121,6 +126,13 @@ inline std::string of_uses(std::uint64_t stamp) {
 }
 
 inline std::string of_sender(const key128& k) { return tagged(sender, k.view()); }
+/// A place in the order of use (`order`), or among the evicted (`evicted`).
+inline std::string of_place(char tag, std::uint64_t stamp) {
+  std::string out(1, tag);
+  put(out, stamp);
+  return out;
+}
+inline constexpr std::size_t place_size = 1 + 8;
 
 inline std::string of_best(const digest& workload, const digest& target, const digest& method) {
   std::string out(workload.view());

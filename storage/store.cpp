@@ -69,6 +69,7 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
   if (!place) return place.err();
   auto i = std::make_unique<impl>(std::move(*place));
   i->read_only = options.read_only;
+  i->limits = options.cache;
   if (i->place.exists() && !i->place.schema()) {
     // Its beginning was interrupted, or SCHEMA is gone: the database itself says what it is, before it is touched.
     auto look = database::open(i->place.path(), true);
@@ -88,6 +89,7 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
   auto db = database::open(i->place.path(), options.read_only);
   if (!db) return db.err();
   i->db = std::move(*db);
+  i->book = std::make_unique<cache_book>(*i->db);
   i->losses = i->db->losses();
   if (auto loaded = i->load(); !loaded) return loaded.err();
   i->notices = i->db->notices();
@@ -110,17 +112,19 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
 }
 
 status store::impl::raise_schema() {
-  // What older schemas wrote is read as it is: only the number changes. First in the file that older programs look at.
+  // The order of the cache is written as it is now; all else that older schemas wrote is read as it is. The file that
+  // older programs look at is written last: what was interrupted is begun anew.
+  if (auto moved = migrate_cache(); !moved) return moved;
   std::string text;
   v1::Meta meta;
   const auto got = db->get(family::meta, keys::tagged(keys::meta), text);
   if (!got) return got.err();
   if (!*got || !meta.ParseFromString(text)) meta.set_magic(std::string(keys::magic));
   meta.set_schema(keys::schema);
-  if (auto sealed = place.seal(meta.created_ns()); !sealed) return sealed;
   begin_group();
   put(family::meta, keys::tagged(keys::meta), meta);
-  return finish_group(true);
+  if (auto done = finish_group(true); !done) return done;
+  return place.seal(meta.created_ns());
 }
 
 status store::impl::load_meta() {
@@ -163,6 +167,7 @@ status store::impl::load_meta() {
     }
     while (tasks.size() < number) tasks.emplace_back();
     task_numbers[info.task] = number;
+    by_workload[info.workload].push_back(number);
     tasks.push_back(std::move(info));
   }
   v1::TaskCounts counts;
@@ -175,7 +180,7 @@ status store::impl::load_meta() {
         return false;
       }
       tasks[number].counts = {counts.records(), counts.failures(), counts.last_record(),
-                              nanoseconds(counts.last_at_ns())};
+                              nanoseconds(counts.last_at_ns()), counts.forgotten()};
       next_record = std::max(next_record, counts.last_record() + 1);
       return true;
     });
@@ -203,6 +208,9 @@ status store::impl::load_meta() {
 status store::impl::load() {
   if (auto read = load_meta(); !read) return read;
   stamp = db->sequence();
+  if (auto read = book->load(stamp); !read)
+    return convert::damaged("the store '" + place.path() + "' is damaged: " + read.err().message);
+  load_counters();
   const record_id newest = next_record - 1;
   const auto told = place.acknowledged();
   if (told.there > newest) {
@@ -223,11 +231,13 @@ void store::impl::begin_group() {
   batch.Clear();
   ++group;
   stamp_before = stamp;
+  book->begin(batch, stamp);
 }
 
 void store::impl::abandon_group() {
   // Of a write that did not happen: its stamps are not used up.
   if (!changed.empty()) stamp = stamp_before;
+  book->abandoned();
   for (auto* s : stepped) s->staged = s->in_open = 0;
   stepped.clear();
   changed.clear();
@@ -256,6 +266,7 @@ task_info& store::impl::add_task(const task_entry& entry) {
   info.entry = message.SerializeAsString();
   const std::unique_lock guard(state_lock);
   task_numbers[entry.task] = info.number;
+  by_workload[entry.workload].push_back(info.number);
   tasks.push_back(std::move(info));
   return tasks.back();
 }
@@ -297,7 +308,7 @@ status store::impl::prepare(task_info& task) {
 }
 
 void store::impl::stage(task_info& task, const key128& key, const configuration& config, const outcome_ptr& result,
-                        std::string_view session, bool cacheable, record_id id) {
+                        std::string_view session, bool cacheable, std::size_t canonical_size, record_id id) {
   auto& t = changed[task.at_group];
   ++t.counts.records;
   t.counts.failures += result->failed() == nullptr ? 0 : 1;
@@ -323,12 +334,7 @@ void store::impl::stage(task_info& task, const key128& key, const configuration&
     runs.push_back({id, task.number, 0});
   ++runs.back().count;
 
-  if (cacheable) {
-    cache_message.set_task(task.number);
-    cache_message.set_record(id);
-    cache_message.set_stamp(++stamp);
-    put(family::cache, key.view(), cache_message);
-  }
+  if (cacheable) book->put(key, task.number, id, cache_cost(canonical_size, *result));
 
   if (!conclusive(*result)) return;
   const auto* m = result->measured();
@@ -386,17 +392,21 @@ status store::impl::finish_group(bool durable) {
     counts_message.set_failures(t.counts.failures);
     counts_message.set_last_record(t.counts.last);
     counts_message.set_last_at_ns(t.counts.last_at.count());
+    counts_message.set_forgotten(t.counts.forgotten);
     put(family::meta, keys::tagged(keys::counts, t.task->number), counts_message);
     if (t.best)
       put(family::best, keys::of_best(t.task->workload, t.task->target, t.task->method),
           message_of(t.task->number, *t.best));
   }
+  if (const auto evicted = book->trim(limits); evicted > 0) count_evicted(evicted);
+  book->finish();
   if (auto done = db->write(batch, durable); !done) {
     stamp = stamp_before;
     abandon_group();
     return done;
   }
   written = true;
+  book->committed();
   for (auto* s : stepped) s->next += std::exchange(s->staged, 0);
   std::vector<task_info*> rebuild;
   {
@@ -462,7 +472,7 @@ status store::append(std::span<record_item> records, std::span<const step_item> 
   for (const auto& r : records) {
     auto& task = i.info_of(r.what->of);
     if (auto ready = i.prepare(task); !ready) return ready;
-    i.stage(task, r.what->key, r.what->config, r.result, r.session, r.cacheable, id++);
+    i.stage(task, r.what->key, r.what->config, r.result, r.session, r.cacheable, r.what->canonical.size(), id++);
   }
   for (const auto& s : steps)
     if (auto staged = i.stage(s); !staged) return staged;

@@ -109,22 +109,70 @@ struct foreign_record {
 struct cache_limits {
   std::uint64_t entries = 1'000'000;
   std::uint64_t bytes = std::uint64_t{1} << 30;
+  /// Of these bytes, how many may lie in memory where there is a store below.
+  std::uint64_t hot_bytes = std::uint64_t{192} << 20;
 };
 
-/// After how many noted uses the whole order of a cache with that many entries is written anew: so seldom that it costs
-/// a quarter of a use, so often that the notes stay small beside the entries.
-constexpr std::uint64_t use_bound(std::uint64_t entries) noexcept { return 4 * entries + 65'536; }
+/// A use of a cache entry that is told behind. With the number of its record it comes back where it was evicted in the
+/// meantime; 0: it does not.
+struct cache_use {
+  key128 key;
+  record_id record = 0;
+  /// It was not asked for but has just been written: it belongs behind the uses that are told before it, and keeps its
+  /// place where that is so.
+  bool fresh = false;
+};
+
+enum class miss_cause : std::uint8_t;
+/// What the store's cache says to a trial.
+struct recalled {
+  std::optional<cached> entry;
+  miss_cause cause{}; ///< where there is none
+};
+
+/// What the cache was asked for one task.
+struct task_uses {
+  digest task;
+  std::uint64_t hits = 0, misses = 0;
+};
 
 struct store_statistics {
   std::uint64_t records = 0, tasks = 0, targets = 0, failures = 0, cache_entries = 0, hits = 0, evicted = 0, bytes = 0;
   std::vector<std::pair<std::string, std::uint64_t>> misses; ///< by cause: new, target, source, method, evicted
   std::uint32_t schema = 0;
+  std::uint64_t cache_bytes = 0;  ///< what the cache's entries count for
+  nanoseconds saved{0}, spent{0}; ///< building and running: what hits did not take, what misses took
+};
+
+/// Which records of a task stay when some are taken out: storage/retention.hpp says what each of these means.
+struct retention {
+  std::size_t keep_best = 0, boundary = 0, reservoir = 0;
+  std::optional<nanoseconds> newer_than; ///< wall
+  /// False: all go but the newer ones.
+  bool thins() const noexcept { return keep_best > 0 || boundary > 0 || reservoir > 0; }
+};
+
+/// What was taken out of one task, or would be.
+struct forgotten {
+  digest task;
+  std::uint64_t records = 0, folded = 0; ///< that go; of these with a newer one that stays
+  std::uint64_t kept = 0, best = 0, boundary = 0, reservoir = 0, newer = 0; ///< that stay, and why
+  std::uint64_t cache_entries = 0;                                          ///< that went with them; not told ahead
+  std::uint64_t sessions = 0; ///< that rested on them, and went; of all tasks together, with the first
 };
 
 struct task_counts {
   std::uint64_t records = 0, failures = 0; ///< failures are records too
   record_id last = 0;                      ///< the newest
   nanoseconds last_at{0};                  ///< when it ended, wall
+  std::uint64_t forgotten = 0;             ///< taken out on purpose
+};
+
+struct task_statistics {
+  task_entry task;
+  task_counts counts;
+  std::uint64_t hits = 0, misses = 0; ///< of the cache
+  std::uint64_t bytes = 0;            ///< its records on the disk, about
 };
 
 /// The best of one task.
@@ -145,6 +193,7 @@ struct store_options {
   bool read_only = false; ///< needs no lock, changes nothing in the folder, sees what was there when it was opened
   bool create = true;     ///< makes the folder and the store where there is none
   nanoseconds patience = std::chrono::milliseconds(500); ///< how long another process's lock is waited for
+  cache_limits cache{};                                  ///< what the cache on the disk is kept within
 };
 
 /// Whose append it is where it may come twice: it was sent by another process, and its answer was lost. A sender
@@ -154,7 +203,6 @@ struct append_origin {
   std::uint64_t first_record = 0, first_step = 0; ///< the numbers of the first of each in this append
 };
 
-class lru_cache;
 struct cache_figures;
 
 /// The record store, the persisted cache, the best table and the journals of sessions: one folder (its layout:
@@ -177,6 +225,8 @@ public:
   store& operator=(const store&) = delete;
 
   const std::string& path() const noexcept;
+  /// False: an older version wrote it, and it is open for reading.
+  bool is_current() const noexcept;
   /// What was noticed on opening, one line each: a torn or damaged log, acknowledged records that are missing. To be
   /// shown to a person.
   const std::vector<std::string>& notices() const noexcept;
@@ -236,20 +286,40 @@ public:
 
   /// The newest record of a measurement, as the cache has it; none where it has none.
   result<std::optional<record>> cached_record(const key128& key) const;
-  /// Fills `into` with the most recently used entries, in their order, within its limits; what does not fit is dropped
-  /// from the store. What cannot be read is left out (it is a miss, and verify() tells). Answers how many.
-  std::uint64_t load_cache(lru_cache& into);
-  /// Notes that these were used, in this order, and drops those: without a sync, and without a word where it fails, for
-  /// a restart only finds another order. Uses pile up until order_cache() is told the whole order anew, which is due
-  /// after use_bound() of them; load_cache() does it where they have piled up over many short lives.
-  void touch(std::span<const key128> used);
-  /// Every key of the cache, the oldest first, in place of all uses noted before.
-  void order_cache(std::span<const key128> all);
+  /// What the cache knows of each of these trials, in their order; where it knows nothing, why: it looks for the same
+  /// configuration among the other tasks of the workload. Waits for the disk. What cannot be read is a miss.
+  std::vector<recalled> recall(std::span<const trial_ptr> asked) const;
+  /// True where there are records of this workload, on whatever target and however measured: recall() may have
+  /// something to say.
+  bool knows_workload(const digest& workload) const;
+  /// Notes that these were used, in this order, and evicts what the cache has too much: without a sync, and without a
+  /// word where it fails, for a restart only finds another order.
+  void touch(std::span<const cache_use> used);
+  /// These are no longer in the cache.
   void drop_cached(std::span<const key128> gone);
-  /// Adds to the counters that statistics() gives; the same way.
-  void count(const cache_figures& since_last);
+  /// Nothing of the task is in the cache any more; its records stay. Answers how many entries there were.
+  result<std::uint64_t> drop_cached(const digest& task);
+  /// The entries, the one used first in front, until `visit` answers false. What cannot be read is left out.
+  status visit_cache(const std::function<bool(const cached&)>& visit) const;
+  /// Adds to the counters that statistics() gives; the same way as touch().
+  void count(const cache_figures& since_last, std::span<const task_uses> by_task = {});
+
+  /// Takes records out, for each of these tasks by the same policy, with the cache's entries for them and the sessions
+  /// whose steps name them (such a session would begin anew). The best of what stays is exact. Their numbers are never
+  /// given again. Not for a store that is being tuned on. Unknown tasks are left out. With `dry_run` nothing changes.
+  result<std::vector<forgotten>> forget(std::span<const digest> tasks, const retention& how, bool dry_run);
 
   result<store_statistics> statistics() const;
+  /// The same for each task that has records, in the order of its first one.
+  result<std::vector<task_statistics>> statistics_by_task() const;
+  /// Writes everything anew without what was overwritten or taken out, and gives the space back. Takes the space of the
+  /// largest part of the store besides while it works; the store can be read and written meanwhile.
+  status compact();
+  /// Makes `folder`, which must not be there or be empty, a store with all that this one holds now: consistent, and
+  /// usable by itself. Of a store that this process owns it is a checkpoint (hard links where the file system is the
+  /// same), which takes a moment and may be done while it is written; one that was opened for reading is copied, while
+  /// another process owns and writes it. Interrupted, it leaves nothing under that name. Errors: io.
+  status backup(const std::string& folder) const;
   /// Reads everything: checksums of all files, every message, every reference, every count, the best table against a
   /// recomputation. Errors: only where the store cannot be read at all; damage is in the report.
   result<verify_report> verify() const;

@@ -209,7 +209,8 @@ status store::append_new(std::span<foreign_record> records) {
     here[mixed] = k;
     if (auto ready = i.prepare(*task); !ready) return ready;
     // Not owned: the caller keeps it.
-    i.stage(*task, r.key, *r.config, outcome_ptr(outcome_ptr(), r.result), r.session, conclusive(*r.result), id);
+    i.stage(*task, r.key, *r.config, outcome_ptr(outcome_ptr(), r.result), r.session, conclusive(*r.result),
+            r.config->canonical().size(), id);
     reference.set_task(task->number);
     reference.set_record(id);
     i.put(family::records, key, reference);

@@ -1,173 +1,155 @@
-// The persisted side of the cache, and the statistics.
+// The persisted side of the cache.
 #include "storage/cache.hpp"
+#include "storage/cache_migration.hpp"
 #include "storage/store_impl.hpp"
 
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 
 namespace attune::storage {
 
 namespace {
 
-/// When an entry was used last: by the write, and in it.
-struct moment {
-  std::uint64_t stamp = 0;
-  std::uint32_t position = 0;
-  friend auto operator<=>(const moment&, const moment&) = default;
-};
+/// How many other tasks of a workload are asked for a configuration, to tell the cause of a miss: the newest.
+constexpr std::size_t most_relatives = 16;
 
-struct place_of_entry {
-  moment used;
-  std::uint64_t record = 0;
-  std::uint32_t task = 0;
-  key128 key;
-};
-
-struct noted_uses {
-  std::unordered_map<key128, moment> last;
-  std::uint64_t count = 0;
-};
-
-/// The last use of each key that was noted. What cannot be read is another order.
-noted_uses uses_of(const database& db) {
-  noted_uses out;
-  v1::Uses message;
-  [[maybe_unused]] const auto read =
-      db.scan(family::meta, keys::tagged(keys::uses), [&](std::string_view key, std::string_view value) {
-        if (key.size() != 9 || !message.ParseFromArray(value.data(), static_cast<int>(value.size()))) return true;
-        const std::string_view all = message.keys();
-        moment at{keys::get<std::uint64_t>(key, 1), 0};
-        for (std::size_t k = 0; k + 16 <= all.size(); k += 16, ++at.position)
-          out.last[*key128::from_bytes(all.substr(k, 16))] = at;
-        out.count += at.position;
-        return true;
-      });
-  return out;
-}
-
-/// Notes uses in the write that is being made, a few thousand keys to a message.
-void stage_uses(store::impl& i, std::span<const key128> used) {
-  constexpr std::size_t together = 4096;
-  v1::Uses message;
-  for (std::size_t k = 0; k < used.size(); k += together) {
-    const auto some = used.subspan(k, std::min(together, used.size() - k));
-    message.set_keys(some.data(), some.size_bytes());
-    i.put(family::meta, keys::of_uses(++i.stamp), message);
+/// Reads the records that cache entries name. They lie about as the entries follow each other: the next one is tried
+/// before a search.
+class entry_reader {
+public:
+  explicit entry_reader(const store::impl& of) : of_(of), records_(of.db->iterate(family::records)) {}
+  std::optional<cached> read(const key128& key, std::uint32_t task_number, record_id id) {
+    const auto* task = of_.task_of(task_number);
+    if (task == nullptr) return std::nullopt;
+    keys::record_key(wanted_, task_number, id);
+    if (records_->Valid()) records_->Next();
+    if (!records_->Valid() || records_->key() != slice(wanted_)) records_->Seek(slice(wanted_));
+    if (!records_->Valid() || records_->key() != slice(wanted_)) return std::nullopt;
+    auto r = of_.read_record(*task, id, {records_->value().data(), records_->value().size()}, message_);
+    if (!r || r->key != key) return std::nullopt;
+    return cached{key, task->task, r->config.canonical(), id, std::make_shared<const outcome>(std::move(r->result))};
   }
-}
-static_assert(sizeof(key128) == 16);
+
+private:
+  const store::impl& of_;
+  std::unique_ptr<rocksdb::Iterator> records_;
+  std::string wanted_;
+  v1::Record message_;
+};
+
+/// Tells what a task that is asked about differs in from others of its workload.
+class relatives {
+public:
+  explicit relatives(const store::impl& of) : of_(of) {}
+
+  miss_cause cause_of(const trial& t) {
+    const auto& id = t.of->identity;
+    if (id.task_key != asked_) look_around(id);
+    auto cause = miss_cause::unseen;
+    task_identity other;
+    for (const auto& [task, why] : around_) {
+      if (cause != miss_cause::unseen && weight(why) >= weight(cause)) continue;
+      other.task_key = task;
+      if (const auto e = of_.book->find(measurement_key(other, t.canonical)); e && e->record != 0) cause = why;
+    }
+    return cause;
+  }
+
+private:
+  /// The lesser difference is the cause.
+  static int weight(miss_cause c) { return c == miss_cause::other_source ? 0 : c == miss_cause::other_method ? 1 : 2; }
+
+  void look_around(const task_identity& id) {
+    asked_ = id.task_key;
+    around_.clear();
+    std::vector<digest> found;
+    {
+      const std::shared_lock guard(of_.state_lock);
+      const auto at = of_.by_workload.find(id.workload_key);
+      if (at == of_.by_workload.end()) return;
+      for (auto n = at->second.rbegin(); n != at->second.rend() && found.size() < most_relatives; ++n)
+        if (const auto& t = of_.tasks[*n]; t.stored && t.counts.records > 0 && t.task != id.task_key)
+          found.push_back(t.task);
+    }
+    for (const auto& d : found)
+      if (const auto entry = of_.entry_of_task(d))
+        around_.emplace_back(d, difference(entry->target == id.target_key, entry->method_form, id.method_form));
+  }
+
+  const store::impl& of_;
+  digest asked_;
+  std::vector<std::pair<digest, miss_cause>> around_;
+};
 
 } // namespace
 
 result<std::optional<record>> store::cached_record(const key128& key) const {
   const auto& i = *impl_;
-  std::string text;
-  const auto got = i.db->get(family::cache, key.view(), text);
-  if (!got) return got.err();
-  v1::CacheEntry entry;
-  // What cannot be read is a miss, and verify() tells.
-  if (!*got || !entry.ParseFromString(text)) return std::optional<record>();
-  const task_info* task = nullptr;
-  {
-    const std::shared_lock guard(i.state_lock);
-    if (entry.task() < i.tasks.size() && i.tasks[entry.task()].stored) task = &i.tasks[entry.task()];
-  }
+  const auto at = i.book->find(key);
+  const auto* task = at && at->record != 0 ? i.task_of(at->task) : nullptr;
   if (task == nullptr) return std::optional<record>();
-  return i.record_at(*task, entry.record());
+  return i.record_at(*task, at->record);
 }
 
-std::uint64_t store::load_cache(lru_cache& into) {
-  auto& i = *impl_;
-  std::vector<place_of_entry> all;
-  v1::CacheEntry entry;
-  v1::Recency recency;
-  const auto read = i.db->scan(family::cache, {}, [&](std::string_view key, std::string_view value) {
-    const auto k = key128::from_bytes(key.substr(0, 16));
-    if (key.size() == 16 && entry.ParseFromArray(value.data(), static_cast<int>(value.size())))
-      all.push_back({{entry.stamp(), 0}, entry.record(), entry.task(), *k});
-    else if (key.size() == 17 && !all.empty() && all.back().key == *k &&
-             recency.ParseFromArray(value.data(), static_cast<int>(value.size())))
-      // An older use belongs to a result that has been replaced since.
-      all.back().used = std::max(all.back().used, moment{recency.stamp(), 0});
-    return true;
-  });
-  if (!read) return 0;
-  const auto uses = uses_of(*i.db);
-  for (auto& e : all)
-    if (const auto at = uses.last.find(e.key); at != uses.last.end()) e.used = std::max(e.used, at->second);
-  std::vector<key128> gone;
-  const auto newest = [](const place_of_entry& a, const place_of_entry& b) { return a.used > b.used; };
-  if (all.size() > into.limits().entries) {
-    const auto end = all.begin() + static_cast<std::ptrdiff_t>(into.limits().entries);
-    std::nth_element(all.begin(), end, all.end(), newest);
-    for (auto e = end; e != all.end(); ++e) gone.push_back(e->key);
-    all.erase(end, all.end());
-  }
-  // Read in the order in which the records lie, given on in the order of use.
-  std::sort(all.begin(), all.end(),
-            [](const auto& a, const auto& b) { return a.task != b.task ? a.task < b.task : a.record < b.record; });
-  struct loaded {
-    moment used;
-    std::uint32_t task = 0;
-    cached entry;
-  };
-  std::vector<loaded> ready;
-  ready.reserve(all.size());
-  std::unordered_map<std::uint32_t, task_entry> entries;
+std::optional<cached> store::impl::cached_at(const key128& key, const cache_book::entry& at,
+                                             v1::Record& message) const {
+  const auto* task = task_of(at.task);
+  if (task == nullptr) return std::nullopt;
+  std::string text;
+  const auto got = db->get(family::records, keys::of_record(at.task, at.record), text);
+  if (!got || !*got) return std::nullopt;
+  auto r = read_record(*task, at.record, text, message);
+  if (!r || r->key != key) return std::nullopt;
+  return cached{key, task->task, r->config.canonical(), at.record,
+                std::make_shared<const outcome>(std::move(r->result))};
+}
+
+std::vector<recalled> store::recall(std::span<const trial_ptr> asked) const {
+  const auto& i = *impl_;
+  std::vector<recalled> out(asked.size());
   v1::Record message;
-  const auto it = i.db->iterate(family::records);
-  std::string wanted;
-  for (const auto& e : all) {
-    const task_info* task = nullptr;
-    {
-      const std::shared_lock guard(i.state_lock);
-      if (e.task < i.tasks.size() && i.tasks[e.task].stored) task = &i.tasks[e.task];
+  relatives others(i);
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    const auto& t = *asked[k];
+    const auto at = i.book->find(t.key);
+    if (at && at->record == 0) {
+      out[k].cause = miss_cause::evicted_before;
+      continue;
     }
-    if (task == nullptr) continue;
-    keys::record_key(wanted, e.task, e.record);
-    if (it->Valid()) it->Next();
-    if (!it->Valid() || it->key() != slice(wanted)) it->Seek(slice(wanted));
-    if (!it->Valid() || it->key() != slice(wanted)) continue;
-    auto r = i.read_record(*task, e.record, {it->value().data(), it->value().size()}, message);
-    if (!r || r->key != e.key) continue;
-    if (entries.find(e.task) == entries.end()) {
-      auto of = i.entry_of_task(task->task);
-      if (!of) continue;
-      entries.emplace(e.task, *std::move(of));
-    }
-    ready.push_back(
-        {e.used,
-         e.task,
-         {e.key, task->task, r->config.canonical(), e.record, std::make_shared<const outcome>(std::move(r->result))}});
+    if (at) out[k].entry = i.cached_at(t.key, *at, message);
+    if (out[k].entry && (out[k].entry->canonical != t.canonical || out[k].entry->task != t.of->identity.task_key))
+      out[k].entry.reset();
+    if (!out[k].entry) out[k].cause = others.cause_of(t);
   }
-  std::sort(ready.begin(), ready.end(), [](const auto& a, const auto& b) { return a.used < b.used; });
-  for (auto& l : ready)
-    for (const auto& k : into.restore(entries.at(l.task), std::move(l.entry))) gone.push_back(k);
-  drop_cached(gone);
-  if (uses.count > use_bound(into.statistics().entries)) {
-    std::vector<key128> order;
-    into.visit([&](const cached& c) { order.push_back(c.key); });
-    order_cache(order);
-  }
-  return into.statistics().entries;
+  return out;
 }
 
-void store::touch(std::span<const key128> used) {
+bool store::knows_workload(const digest& workload) const {
+  const std::shared_lock guard(impl_->state_lock);
+  const auto at = impl_->by_workload.find(workload);
+  return at != impl_->by_workload.end() && std::any_of(at->second.begin(), at->second.end(), [&](std::uint32_t n) {
+           return impl_->tasks[n].counts.records > 0;
+         });
+}
+
+void store::touch(std::span<const cache_use> used) {
   auto& i = *impl_;
   const std::lock_guard guard(i.write_lock);
   if (used.empty() || i.read_only) return;
+  // The last use of each is what counts.
+  std::vector<const cache_use*> last;
+  std::unordered_set<key128> seen;
+  for (auto u = used.rbegin(); u != used.rend(); ++u)
+    if (seen.insert(u->key).second) last.push_back(&*u);
   i.begin_group();
-  stage_uses(i, used);
-  [[maybe_unused]] const auto done = i.finish_group(false);
-}
-
-void store::order_cache(std::span<const key128> all) {
-  auto& i = *impl_;
-  const std::lock_guard guard(i.write_lock);
-  if (i.read_only) return;
-  i.begin_group();
-  i.batch.DeleteRange(i.db->handle(family::meta), slice(keys::of_uses(0)), slice(keys::of_uses(i.stamp + 1)));
-  stage_uses(i, all);
+  for (auto u = last.rbegin(); u != last.rend(); ++u) {
+    const auto& [key, id, fresh] = **u;
+    if (i.book->use(key, fresh) || id == 0) continue;
+    const auto r = find(id);
+    if (!r || !*r || (*r)->key != key || !conclusive((*r)->result)) continue;
+    const auto* task = i.known((*r)->task);
+    i.book->put(key, task->number, id, cache_cost((*r)->config.canonical().size(), (*r)->result));
+  }
   [[maybe_unused]] const auto done = i.finish_group(false);
 }
 
@@ -176,79 +158,118 @@ void store::drop_cached(std::span<const key128> gone) {
   const std::lock_guard guard(i.write_lock);
   if (gone.empty() || i.read_only) return;
   i.begin_group();
-  for (const auto& k : gone) {
-    i.batch.Delete(i.db->handle(family::cache), slice(k.view()));
-    i.batch.Delete(i.db->handle(family::cache), slice(keys::of_recency(k)));
-  }
+  for (const auto& k : gone) i.book->drop(k);
   [[maybe_unused]] const auto done = i.finish_group(false);
 }
 
-namespace {
-
-/// A damaged count is begun anew: it is a nicety.
-v1::Counters counters_in(const database& db) {
-  v1::Counters out;
-  std::string text;
-  const auto got = db.get(family::meta, keys::tagged(keys::counters), text);
-  if (!got || !*got || !out.ParseFromString(text)) out.Clear();
-  return out;
+result<std::uint64_t> store::drop_cached(const digest& task) {
+  auto& i = *impl_;
+  const std::lock_guard guard(i.write_lock);
+  if (i.read_only) return error{errc::store_unusable, "the store '" + path() + "' is open for reading only", {}};
+  const std::uint64_t none = 0;
+  const auto* info = i.known(task);
+  if (info == nullptr) return none;
+  std::uint64_t dropped = 0;
+  v1::Record message;
+  key128 key;
+  i.begin_group();
+  auto read = i.db->scan(family::records, keys::tagged(keys::record, info->number), [&](auto, std::string_view value) {
+    if (message.ParseFromArray(value.data(), static_cast<int>(value.size())) &&
+        convert::from(message.key(), key).ok() && i.book->drop(key))
+      ++dropped;
+    return true;
+  });
+  if (!read) return read.err();
+  if (auto done = i.finish_group(true); !done) return done.err();
+  return dropped;
 }
 
-} // namespace
+status store::visit_cache(const std::function<bool(const cached&)>& visit) const {
+  const auto& i = *impl_;
+  entry_reader reader(i);
+  if (i.place.schema().value_or(keys::schema) < 3) {
+    const auto order = old_cache_order(*i.db);
+    if (!order) return order.err();
+    for (const auto& e : *order)
+      if (const auto c = reader.read(e.key, e.task, e.record); c && !visit(*c)) break;
+    return {};
+  }
+  v1::CachePlace place;
+  key128 key;
+  return i.db->scan(family::cache, std::string(1, keys::order), [&](std::string_view row, std::string_view value) {
+    if (row.size() != keys::place_size || !place.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
+        !convert::from(place.key(), key).ok())
+      return true;
+    const auto e = i.book->find(key);
+    if (!e || e->record == 0 || e->stamp != keys::get<std::uint64_t>(row, 1)) return true;
+    const auto c = reader.read(key, e->task, e->record);
+    return !c || visit(*c);
+  });
+}
 
-void store::count(const cache_figures& since_last) {
+status store::impl::migrate_cache() {
+  const auto order = old_cache_order(*db);
+  if (!order) return order.err();
+  entry_reader reader(*this);
+  begin_group();
+  book->clear_sums();
+  auto* cache = db->handle(family::cache);
+  batch.DeleteRange(db->handle(family::meta), slice(keys::of_uses(0)), slice(keys::of_uses(~std::uint64_t{0})));
+  // Gone by what they are in this very write: an entry that cannot be read, and every note of a later use.
+  if (auto read = db->scan(family::cache, {},
+                           [&](std::string_view key, std::string_view) {
+                             batch.Delete(cache, slice(key));
+                             return true;
+                           });
+      !read)
+    return read;
+  for (const auto& e : *order)
+    if (const auto c = reader.read(e.key, e.task, e.record)) book->adopt(e.key, e.task, e.record, c->bytes());
+  return finish_group(true);
+}
+
+void store::impl::count_evicted(std::uint64_t n) {
+  counters.set_evicted(counters.evicted() + n);
+  put(family::meta, keys::tagged(keys::counters), counters);
+}
+
+void store::count(const cache_figures& since_last, std::span<const task_uses> by_task) {
   auto& i = *impl_;
   const std::lock_guard guard(i.write_lock);
   if (i.read_only) return;
-  auto message = counters_in(*i.db);
-  message.set_hits(message.hits() + since_last.hits);
-  message.set_evicted(message.evicted() + since_last.evicted);
+  auto& all = i.counters;
+  all.set_hits(all.hits() + since_last.hits);
+  all.set_evicted(all.evicted() + since_last.evicted);
+  all.set_saved_ns(all.saved_ns() + since_last.saved.count());
+  all.set_spent_ns(all.spent_ns() + since_last.spent.count());
   for (std::size_t c = 0; c < miss_cause_count; ++c) {
     if (since_last.causes[c] == 0) continue;
     const std::string name = to_string(static_cast<miss_cause>(c));
     v1::Count* at = nullptr;
-    for (auto& m : *message.mutable_misses())
+    for (auto& m : *all.mutable_misses())
       if (m.cause() == name) at = &m;
     if (at == nullptr) {
-      at = message.add_misses();
+      at = all.add_misses();
       at->set_cause(name);
     }
     at->set_count(at->count() + since_last.causes[c]);
   }
   i.begin_group();
-  i.put(family::meta, keys::tagged(keys::counters), message);
-  [[maybe_unused]] const auto done = i.finish_group(false);
-}
-
-result<store_statistics> store::statistics() const {
-  auto& i = *impl_;
-  store_statistics out;
-  out.schema = keys::schema;
-  {
-    std::set<digest> targets;
-    const std::shared_lock guard(i.state_lock);
-    for (const auto& t : i.tasks) {
-      if (!t.stored) continue;
-      ++out.tasks;
-      out.records += t.counts.records;
-      out.failures += t.counts.failures;
-      targets.insert(t.target);
-    }
-    out.targets = targets.size();
+  i.put(family::meta, keys::tagged(keys::counters), all);
+  std::string text;
+  v1::TaskUses uses;
+  for (const auto& u : by_task) {
+    // Of a task without any record nobody asks.
+    const auto* task = i.known(u.task);
+    if (task == nullptr) continue;
+    const auto key = keys::tagged(keys::task_uses, task->number);
+    const auto got = i.db->get(family::meta, key, text);
+    if (!got || !*got || !uses.ParseFromString(text)) uses.Clear();
+    uses.set_hits(uses.hits() + u.hits);
+    uses.set_misses(uses.misses() + u.misses);
+    i.put(family::meta, key, uses);
   }
-  if (auto read = i.db->scan(family::cache, {},
-                             [&](std::string_view key, std::string_view) {
-                               out.cache_entries += key.size() == 16 ? 1 : 0;
-                               return true;
-                             });
-      !read)
-    return read.err();
-  const auto counters = counters_in(*i.db);
-  out.hits = counters.hits();
-  out.evicted = counters.evicted();
-  for (const auto& m : counters.misses()) out.misses.emplace_back(m.cause(), m.count());
-  out.bytes = i.place.bytes();
-  return out;
+  [[maybe_unused]] const auto done = i.finish_group(false);
 }
 
 } // namespace attune::storage

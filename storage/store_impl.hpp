@@ -3,6 +3,7 @@
 #pragma once
 
 #include "storage/best_table.hpp"
+#include "storage/cache_book.hpp"
 #include "storage/convert.hpp"
 #include "storage/database.hpp"
 #include "storage/folder.hpp"
@@ -58,6 +59,8 @@ struct store::impl {
   folder place;
   bool read_only = false;
   std::unique_ptr<database> db;
+  std::unique_ptr<cache_book> book;
+  cache_limits limits;
   std::vector<std::string> notices;
   std::vector<std::string> losses; ///< those of the notices that tell of damage
 
@@ -69,12 +72,14 @@ struct store::impl {
 
   std::deque<task_info> tasks; ///< by number; 0 is never used
   std::unordered_map<digest, std::uint32_t, digest_hash> task_numbers;
+  std::unordered_map<digest, std::vector<std::uint32_t>, digest_hash> by_workload;
   std::deque<names_info> names;
   std::unordered_map<std::string, std::uint32_t> names_numbers; ///< by the joined names
 
   // The writer's.
   record_id next_record = 1;
   std::uint64_t stamp = 0;
+  v1::Counters counters;
   bool written = false;
   std::unordered_map<std::string, session_state> session_states;
   session_state* last_state = nullptr; ///< of last_session
@@ -100,7 +105,6 @@ struct store::impl {
   std::uint64_t stamp_before = 0;
   // Reused, so that a record costs no allocation.
   v1::Record record_message;
-  v1::CacheEntry cache_message;
   std::string key_scratch, value_scratch;
   task_ptr last_task;
   task_info* last_info = nullptr;
@@ -110,6 +114,7 @@ struct store::impl {
   status load();
   status load_meta();
   status raise_schema();
+  status migrate_cache(); ///< store_cache.cpp
 
   // store.cpp
   void begin_group();
@@ -121,7 +126,7 @@ struct store::impl {
   status prepare(task_info& task);
   /// @pre prepare(task) in this group
   void stage(task_info& task, const key128& key, const configuration& config, const outcome_ptr& result,
-             std::string_view session, bool cacheable, record_id id);
+             std::string_view session, bool cacheable, std::size_t canonical_size, record_id id);
   status stage(const step_item& item);
   void put_steps(session_state& state);
   status finish_group(bool durable);
@@ -139,7 +144,13 @@ struct store::impl {
   // store_sessions.cpp
   result<session_state*> state_of(std::string_view id);
 
+  // store_cache.cpp
+  void load_counters();
+  void count_evicted(std::uint64_t n);
+  std::optional<cached> cached_at(const key128& key, const cache_book::entry& at, v1::Record& message) const;
+
   // store_read.cpp
+  const task_info* task_of(std::uint32_t number) const; ///< null: there is none on the disk
   task_info* known(const digest& task);
   status need_best(task_info& task);
   result<best_table> recompute_best(const task_info& task) const;

@@ -13,7 +13,8 @@ public:
   const std::string& path() const override { return store_->path(); }
   std::vector<std::string> notices() const override { return store_->notices(); }
   result<std::shared_ptr<const store>> view() const override { return std::shared_ptr<const store>(store_); }
-  std::uint64_t load_cache(lru_cache& into) override { return store_->load_cache(into); }
+  std::vector<recalled> recall(std::span<const trial_ptr> asked) override { return store_->recall(asked); }
+  bool knows_workload(const digest& workload) override { return store_->knows_workload(workload); }
   status append(std::span<record_item> records, std::span<const step_item> steps) override {
     return store_->append(records, steps);
   }
@@ -26,10 +27,12 @@ public:
     // Where it cannot be written, the session only goes on for longer.
     [[maybe_unused]] const auto done = store_->add_spent(id, spent);
   }
-  void touch(std::span<const key128> used) override { store_->touch(used); }
-  void order_cache(std::span<const key128> all) override { store_->order_cache(all); }
+  void touch(std::span<const cache_use> used) override { store_->touch(used); }
   void drop_cached(std::span<const key128> gone) override { store_->drop_cached(gone); }
-  void count(const cache_figures& since_last) override { store_->count(since_last); }
+  void count(const cache_figures& since_last, std::span<const task_uses> by_task) override {
+    store_->count(since_last, by_task);
+  }
+  result<std::uint64_t> drop_cached(const digest& task) override { return store_->drop_cached(task); }
   bool claim(const trial&, bool, nanoseconds) override { return true; }
   void release(const key128&) override {}
   void listen(std::function<void(std::vector<claim_answer>)>) override {}
@@ -40,8 +43,10 @@ private:
 
 } // namespace
 
-result<std::unique_ptr<store_port>> open_exclusive(const std::string& directory) {
-  auto opened = store::open(directory, {});
+result<std::unique_ptr<store_port>> open_exclusive(const std::string& directory, const cache_limits& cache) {
+  store_options how;
+  how.cache = cache;
+  auto opened = store::open(directory, how);
   if (!opened) return opened.err();
   return std::unique_ptr<store_port>(std::make_unique<exclusive_port>(std::move(*opened)));
 }

@@ -39,8 +39,9 @@ public:
   /// The store as it is now: everything that was acknowledged before the call is in it, what comes later need not be.
   /// It may outlive neither the port nor a handover for long: ask for it anew for each use.
   virtual result<std::shared_ptr<const store>> view() const = 0;
-  /// As store::load_cache().
-  virtual std::uint64_t load_cache(lru_cache& into) = 0;
+  /// As store::recall() and store::knows_workload(); what another process has written lately need not be known.
+  virtual std::vector<recalled> recall(std::span<const trial_ptr> asked) = 0;
+  virtual bool knows_workload(const digest& workload) = 0;
 
   /// As store::append(). A call that has failed is repeated with the same records and steps first, in their order,
   /// before others are appended: what it may have written nevertheless is not written twice.
@@ -53,11 +54,12 @@ public:
   /// As store::add_spent(), and the session is no longer under way in this process.
   virtual void end_session(std::string_view id, nanoseconds spent) = 0;
 
-  /// As store::touch(), order_cache(), drop_cached() and count(): niceties, which may be lost.
-  virtual void touch(std::span<const key128> used) = 0;
-  virtual void order_cache(std::span<const key128> all) = 0;
+  /// As store::touch(), drop_cached() and count(): niceties, which may be lost.
+  virtual void touch(std::span<const cache_use> used) = 0;
   virtual void drop_cached(std::span<const key128> gone) = 0;
-  virtual void count(const cache_figures& since_last) = 0;
+  virtual void count(const cache_figures& since_last, std::span<const task_uses> by_task) = 0;
+  /// As store::drop_cached() of a task. Errors: store_busy where another process owns the store.
+  virtual result<std::uint64_t> drop_cached(const digest& task) = 0;
 
   /// Single flight over all processes: asks for the right to measure the trial's key. True: granted. False: the answer
   /// comes to whom listen() was given, when the process that measures it has ended its flight (or itself), or has not
@@ -70,6 +72,6 @@ public:
 };
 
 /// The store of a process that shares it with nobody: a second process is refused. Errors: as store::open.
-result<std::unique_ptr<store_port>> open_exclusive(const std::string& directory);
+result<std::unique_ptr<store_port>> open_exclusive(const std::string& directory, const cache_limits& cache = {});
 
 } // namespace attune::storage

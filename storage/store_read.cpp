@@ -45,6 +45,11 @@ std::vector<parameter_names> store::name_lists() const {
   return out;
 }
 
+const task_info* store::impl::task_of(std::uint32_t number) const {
+  const std::shared_lock guard(state_lock);
+  return number < tasks.size() && tasks[number].stored ? &tasks[number] : nullptr;
+}
+
 task_info* store::impl::known(const digest& task) {
   const std::shared_lock guard(state_lock);
   const auto at = task_numbers.find(task);
@@ -290,8 +295,9 @@ result<std::vector<task_best>> store::best_for(const digest& workload, const dig
   std::vector<digest> found;
   {
     const std::shared_lock guard(i.state_lock);
-    for (const auto& t : i.tasks)
-      if (t.stored && t.workload == workload && t.target == target) found.push_back(t.task);
+    if (const auto at = i.by_workload.find(workload); at != i.by_workload.end())
+      for (const auto n : at->second)
+        if (const auto& t = i.tasks[n]; t.stored && t.target == target) found.push_back(t.task);
   }
   std::vector<task_best> out;
   for (const auto& d : found) {

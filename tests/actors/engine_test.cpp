@@ -176,4 +176,46 @@ BOOST_AUTO_TEST_CASE(a_caller_asks_and_tells_from_threads_of_its_own) {
   BOOST_TEST(report->best->result->measured()->value == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_later_engine_finds_in_the_store_what_memory_cannot_hold) {
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / ("attune-engine-" + std::to_string(getpid()))).string();
+  engine_options options;
+  options.store = folder;
+  options.inline_callables = true;
+  options.cache.hot_bytes = 1; // one entry
+  int runs = 0;
+  const auto objective = [&runs](const configuration& c,
+                                 std::stop_token) -> std::variant<std::vector<double>, failure> {
+    ++runs;
+    return std::vector<double>{1.0 + static_cast<double>(c[0].as_integer())};
+  };
+  for (int pass = 0; pass < 3; ++pass) {
+    {
+      auto e = start(options);
+      auto spec = spec_of(100);
+      spec.search.strategy = "random";
+      spec.search.trials = 100;
+      spec.search.seed = static_cast<std::uint64_t>(pass);
+      auto of = make_task(spec, objective);
+      BOOST_REQUIRE(of.ok());
+      const auto over = search::space::compile(spec.parameters, spec.constraints);
+      auto begun = e->tune({*of, *over, false, false});
+      BOOST_REQUIRE(begun.ok());
+      const auto report = begun->wait();
+      BOOST_REQUIRE(report);
+      BOOST_TEST(report->counts.cached == (pass == 0 ? 0u : 100u));
+      BOOST_TEST(report->counts.measured == (pass == 0 ? 100u : 0u));
+    }
+    const auto s = storage::store::open(folder, {.read_only = true});
+    BOOST_REQUIRE(s.ok());
+    const auto st = (*s)->statistics();
+    BOOST_TEST(st->cache_entries == 100u);
+    BOOST_TEST(st->hits == 100u * static_cast<unsigned>(pass));
+    BOOST_TEST(st->evicted == 0u);
+    BOOST_TEST((*s)->verify()->ok());
+  }
+  BOOST_TEST(runs == 100);
+  std::filesystem::remove_all(folder);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

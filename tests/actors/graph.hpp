@@ -2,6 +2,7 @@
 // that the test answers for.
 #pragma once
 
+#include "actors/archive.hpp"
 #include "actors/cache.hpp"
 #include "actors/error.hpp"
 #include "actors/monitor.hpp"
@@ -85,11 +86,13 @@ struct graph {
     config() { set("scheduler.policy", caf::atom("testing")); }
   };
 
-  explicit graph(scheduler_options scheduling = {}, recorder_options recording = {},
-                 storage::cache_limits limits = {}) {
+  /// With `source` the cache lies above a store, which the archive asks for it.
+  explicit graph(scheduler_options scheduling = {}, recorder_options recording = {}, storage::cache_limits limits = {},
+                 archive_source source = {}) {
     watch.watched = std::make_shared<std::atomic<bool>>(false);
     watch.to = system.spawn(actors::monitor, watch.watched);
-    auto known = std::make_shared<std::unique_ptr<storage::lru_cache>>(std::make_unique<storage::lru_cache>(limits));
+    auto known = std::make_shared<std::unique_ptr<storage::lru_cache>>(
+        std::make_unique<storage::lru_cache>(limits, bool(source)));
     cache = system.spawn(actors::cache, known, watch);
     record_sink sink;
     sink.append = [this](std::span<storage::record_item> items, std::span<const storage::step_item> more) -> status {
@@ -104,10 +107,16 @@ struct graph {
     };
     sink.recency = [this](const recency_batch& b) {
       dropped.insert(dropped.end(), b.evicted.begin(), b.evicted.end());
+      used.insert(used.end(), b.used.begin(), b.used.end());
     };
+    sink.invalidate = [this](const std::string& task) -> result<std::uint64_t> {
+      invalidated.push_back(task);
+      return std::uint64_t{77};
+    };
+    if (source) archive = system.spawn(actors::archive, std::move(source));
     recorder = system.spawn(actors::recorder, std::move(sink), cache, watch, recording);
     scheduler = system.spawn(actors::scheduler, recorder, watch, scheduling);
-    caf::anon_send(cache, atom::wire::value, scheduler, recorder);
+    caf::anon_send(cache, atom::wire::value, scheduler, recorder, archive);
     drain();
   }
 
@@ -118,6 +127,7 @@ struct graph {
     caf::anon_send_exit(scheduler, caf::exit_reason::kill);
     caf::anon_send_exit(cache, caf::exit_reason::kill);
     caf::anon_send_exit(recorder, caf::exit_reason::kill);
+    if (archive) caf::anon_send_exit(archive, caf::exit_reason::kill);
     caf::anon_send_exit(watch.to, caf::exit_reason::kill);
     drain();
     for (auto& [who, bench] : runners) *bench = {};
@@ -214,6 +224,7 @@ struct graph {
     std::string strategy = "grid";
     bool by_caller = false;
     bool fresh = false;
+    bool stored = false;
     std::uint32_t wish = 0;
     std::uint64_t seed = 1;
     goal direction = goal::minimize;
@@ -252,7 +263,7 @@ struct graph {
     BOOST_REQUIRE(strategy.ok());
     const session_number number = tuners.size() + 1;
     auto setup = std::make_shared<tuner_setup>();
-    setup->session = {number, o.by_caller ? measuring::by_caller : measuring::by_runners, o.fresh};
+    setup->session = {number, o.by_caller ? measuring::by_caller : measuring::by_runners, o.fresh, o.stored};
     setup->session_id = "session" + std::to_string(number);
     setup->search = std::make_unique<search::tuning>(*of, *over, std::move(*strategy),
                                                      search::tuning_limits{o.trials, o.time, 16}, number);
@@ -302,7 +313,10 @@ struct graph {
   std::vector<std::pair<builder_actor, std::shared_ptr<build_bench>>> builders;
   std::vector<storage::record_item> records;
   std::vector<storage::step_item> steps;
-  std::vector<key128> dropped; ///< what the cache had the store forget
+  archive_actor archive;
+  std::vector<key128> dropped;          ///< what the cache had the store forget
+  std::vector<storage::cache_use> used; ///< told as used, in order
+  std::vector<std::string> invalidated; ///< tasks that the store's cache was to forget
   std::optional<error> store_error;
   int writes = 0;
 };

@@ -172,6 +172,26 @@ BOOST_AUTO_TEST_CASE(a_store_that_stays_broken_ends_the_session_with_its_error) 
   BOOST_TEST(!report->best);
 }
 
+BOOST_AUTO_TEST_CASE(a_session_that_is_called_back_does_not_wait_for_a_broken_store) {
+  for (const bool before : {true, false}) {
+    graph g(with(1, 1, 2));
+    auto slot = g.add_runner();
+    g.store_error = error{errc::store_unusable, "disk full", {}};
+    auto t = g.begin({});
+    if (before) g.answer(slot, measured(1));
+    caf::anon_send(t, atom::cancel::value);
+    g.drain();
+    while (!slot->hand.empty()) g.answer(slot, before ? run_failed(failure_kind::cancelled) : measured(1));
+    g.pass(1500ms); // one more attempt
+    const auto report = g.report(t);
+    BOOST_REQUIRE(report);
+    BOOST_CHECK(report->reason == search::stop_reason::interrupted);
+    BOOST_TEST(report->counts.measured == 0u);
+    BOOST_TEST(!report->best);
+    BOOST_TEST(g.records.empty());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(results_that_arrive_while_the_disk_is_busy_share_the_next_write) {
   graph g(with(4, 1, 4));
   std::vector<std::shared_ptr<run_bench>> slots;
@@ -319,6 +339,153 @@ BOOST_AUTO_TEST_CASE(what_is_measured_again_after_its_eviction_is_not_dropped_fr
   for (const auto& r : g.records)
     if (const double x = x_of(*r.what); x >= 2 && x < 6) wanted.insert(r.what->key.hex());
   BOOST_TEST(gone == wanted, boost::test_tools::per_element());
+}
+
+namespace {
+
+/// A store's cache as a stand-in: what was recorded, and how often it was asked.
+struct stand_in {
+  graph* of = nullptr;
+  std::map<std::string, outcome_ptr> extra; ///< by canonical form: what it had from before
+  int asked = 0;
+  std::vector<storage::recalled> operator()(std::span<const trial_ptr> all) {
+    std::vector<storage::recalled> out(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      ++asked;
+      const auto give = [&](const outcome_ptr& o, storage::record_id id) {
+        out[i].entry = storage::cached{all[i]->key, all[i]->of->identity.task_key, all[i]->canonical, id, o};
+      };
+      if (const auto at = extra.find(all[i]->canonical); at != extra.end()) give(at->second, 1000);
+      for (const auto& r : of->records)
+        if (r.what->key == all[i]->key && conclusive(*r.result)) give(r.result, r.record);
+      if (!out[i].entry) out[i].cause = storage::miss_cause::other_target;
+    }
+    return out;
+  }
+};
+
+outcome_ptr known_as(double v) {
+  auto o = std::make_shared<outcome>();
+  measurement m;
+  m.value = v;
+  o->data = m;
+  return o;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(what_went_from_memory_is_found_in_the_store) {
+  storage::cache_limits limits;
+  limits.entries = 2;
+  auto below = std::make_shared<stand_in>();
+  graph g({}, {}, limits, [below](std::span<const trial_ptr> all) { return (*below)(all); });
+  below->of = &g;
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  g.report(g.begin({}));
+  BOOST_TEST(below->asked < 8); // not before something of the task had gone there
+  const auto report = g.report(g.begin({}));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.cached == 8u);
+  BOOST_TEST(slot->orders == 8);
+  BOOST_TEST(below->asked > 0);
+  BOOST_TEST(g.dropped.empty());
+  caf::anon_send(g.cache, atom::flush::value);
+  g.drain();
+  // Each was used when it was filled in and when it was hit; the last uses are in the order of the trials.
+  BOOST_REQUIRE(g.used.size() >= 8u);
+  for (std::size_t i = 0; i < 8; ++i) BOOST_TEST(g.used[g.used.size() - 8 + i].record == i + 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_the_store_knows_from_before_is_not_measured_and_is_told_in_order) {
+  auto below = std::make_shared<stand_in>();
+  graph g(with(1, 1, 4), {}, {}, [below](std::span<const trial_ptr> all) { return (*below)(all); });
+  below->of = &g;
+  for (const auto* x : {"1", "3", "6"}) {
+    const configuration c(arguments{{"x", value(std::int64_t{std::stoi(x)})}});
+    below->extra[c.canonical()] = known_as(std::stod(x) + 100);
+  }
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  graph::task_options o;
+  o.stored = true;
+  const auto report = g.report(g.begin(o));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.cached == 3u);
+  BOOST_TEST(report->counts.measured == 5u);
+  BOOST_TEST(slot->orders == 5);
+  for (const auto& s : g.steps) BOOST_TEST((s.record == 1000u) == s.from_cache);
+  const auto c = *g.ask<cache_statistics>(g.cache, atom::statistic::value);
+  BOOST_TEST(c.hits == 3u);
+  BOOST_TEST(c.misses == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(two_sessions_that_ask_the_store_for_the_same_fly_once) {
+  auto below = std::make_shared<stand_in>();
+  graph g(with(1, 1, 2), {}, {}, [below](std::span<const trial_ptr> all) { return (*below)(all); });
+  below->of = &g;
+  auto slot = g.add_runner();
+  graph::task_options o;
+  o.stored = true;
+  auto a = g.begin(o), b = g.begin(o);
+  for (int i = 0; i < 8; ++i) g.answer(slot, measured(i + 1));
+  BOOST_REQUIRE(g.report(a));
+  BOOST_REQUIRE(g.report(b));
+  BOOST_TEST(slot->orders == 8);
+  BOOST_TEST(g.report(a)->counts.cached + g.report(b)->counts.cached == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(an_archive_that_is_gone_costs_a_measurement_and_no_more) {
+  graph g({}, {}, {}, [](std::span<const trial_ptr>) { return std::vector<storage::recalled>{}; });
+  caf::anon_send_exit(g.archive, caf::exit_reason::kill);
+  g.drain();
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  graph::task_options o;
+  o.stored = true;
+  const auto report = g.report(g.begin(o));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(report->counts.measured == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_is_cancelled_while_the_store_is_asked_measures_nothing) {
+  // The cancellation comes at every possible moment.
+  for (std::size_t steps = 0; steps < 60; ++steps) {
+    graph g(with(1, 1, 2), {}, {},
+            [](std::span<const trial_ptr> all) { return std::vector<storage::recalled>(all.size()); });
+    auto slot = g.add_runner();
+    graph::task_options o;
+    o.stored = true;
+    auto t = g.add_tuner(o);
+    caf::anon_send(t, atom::begin::value);
+    g.drain(steps);
+    caf::anon_send(t, atom::cancel::value);
+    g.drain();
+    for (int i = 0; i < 2 && !slot->hand.empty(); ++i) {
+      BOOST_TEST(slot->cancels == 1); // it was told to stop
+      g.answer(slot, run_failed(failure_kind::cancelled));
+    }
+    const auto report = g.report(t);
+    BOOST_REQUIRE_MESSAGE(report, "no end after " << steps << " messages");
+    BOOST_CHECK(report->reason == search::stop_reason::interrupted);
+    BOOST_TEST(g.records.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_invalidated_is_gone_from_memory_and_from_the_store) {
+  auto below = std::make_shared<stand_in>();
+  graph g({}, {}, {}, [below](std::span<const trial_ptr>) { return std::vector<storage::recalled>{}; });
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  const auto first = g.report(g.begin({}));
+  const auto task = first->of->identity.task_key.hex();
+  BOOST_TEST(*g.ask<std::uint64_t>(g.cache, atom::invalidate::value, task) == 77u);
+  BOOST_REQUIRE_EQUAL(g.invalidated.size(), 1u);
+  BOOST_TEST(g.invalidated[0] == task);
+  // All uses were told before: none brings an entry back.
+  BOOST_TEST(g.used.size() == 8u);
+  g.report(g.begin({}));
+  BOOST_TEST(slot->orders == 16);
 }
 
 BOOST_AUTO_TEST_CASE(a_fresh_session_asks_nobody) {

@@ -113,6 +113,38 @@ BOOST_AUTO_TEST_CASE(takes_global_options_before_and_behind_the_command) {
   BOOST_TEST(good({"db", "stats", "--store", "/x"}).store == "/x");
 }
 
+BOOST_AUTO_TEST_CASE(reads_what_is_to_be_forgotten_and_what_stays) {
+  const auto db = [](const std::vector<std::string>& words) {
+    std::vector<std::string> all{"db"};
+    all.insert(all.end(), words.begin(), words.end());
+    return std::get<db_options>(good(all).command);
+  };
+  using what = db_options::what;
+  BOOST_TEST((db({"stats"}).action == what::stats));
+  BOOST_TEST((db({"compact"}).action == what::compact));
+  const auto copy = db({"backup", "/b"});
+  BOOST_TEST((copy.action == what::backup && copy.folder == "/b"));
+  const auto all = db({"forget", "--task", "t", "--target", "board=1", "--source", "k.cpp", "--older-than", "2d",
+                       "--keep-best", "5", "--keep-boundary", "3", "--reservoir", "7", "--dry-run"});
+  BOOST_TEST((all.action == what::forget));
+  BOOST_TEST(all.task == "t");
+  BOOST_TEST(all.target == "board=1");
+  BOOST_TEST(all.source == "k.cpp");
+  BOOST_TEST(all.older_than->count() == 172'800'000'000'000);
+  BOOST_TEST(all.keep_best == 5u);
+  BOOST_TEST(all.boundary == 3u);
+  BOOST_TEST(all.reservoir == 7u);
+  BOOST_TEST(all.dry_run);
+  BOOST_TEST(db({"forget", "--all"}).keep_best == 0u);
+  BOOST_TEST(db({"forget", "--cache", "--all"}).cache_only);
+  BOOST_TEST(refusal({"db", "forget"}).find("nothing says what is to be forgotten") != std::string::npos);
+  BOOST_TEST(refusal({"db", "forget", "--all", "--reservoir", "5"}).find("--all") != std::string::npos);
+  BOOST_TEST(refusal({"db", "forget", "--cache", "--older-than", "5d"}).find("--cache") != std::string::npos);
+  BOOST_TEST(refusal({"db", "forget", "--older-than", "5"}).find("--older-than") != std::string::npos);
+  BOOST_TEST(refusal({"db", "forget", "--keep-best", "0"}).find("--keep-best") != std::string::npos);
+  BOOST_TEST(std::get<best_options>(good({"best", "a", "--nearest"}).command).nearest);
+}
+
 BOOST_AUTO_TEST_CASE(finds_the_store_as_the_contract_says) {
   BOOST_TEST(default_store(env_of({{"ATTUNE_STORE", "/a"}, {"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}})) == "/a");
   BOOST_TEST(default_store(env_of({{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}})) == "/x/attune");
@@ -174,6 +206,9 @@ BOOST_AUTO_TEST_CASE(helps) {
     BOOST_TEST(all.find(command) != std::string::npos, command);
   BOOST_TEST(asked({"tune", "--help"}).find("--remeasure") != std::string::npos);
   BOOST_TEST(asked({"db", "--help"}).find("verify") != std::string::npos);
+  BOOST_TEST(asked({"db", "forget", "--help"}).find("--keep-boundary") != std::string::npos);
+  for (const auto* command : {"stats", "verify", "compact", "backup"})
+    BOOST_TEST(asked({"db", command, "--help"}).find("--json") != std::string::npos, command);
   BOOST_TEST(asked({"--version"}).starts_with("attune "));
   // Without anything at all: the help, but as an error.
   const auto parsed = parse_command_line({}, env_of({}));

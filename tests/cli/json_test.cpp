@@ -161,7 +161,41 @@ BOOST_AUTO_TEST_CASE(gives_the_stores_figures) {
   s.schema = 1;
   BOOST_TEST(dump(statistics_json(s)) ==
              R"({"records":43,"tasks":43,"targets":1,"failures":0,"cache":{"entries":43,"hits":0,"misses":{"new":0},)"
-             R"("evicted":0},"bytes":123456,"schema":1})");
+             R"("evicted":0,"hit_rate":null,"speedup":null,"speedup_by_hit_rate":null,"saved_s":0.0,"spent_s":0.0},)"
+             R"("bytes":123456,"schema":1})");
+  s.hits = 30;
+  s.misses = {{"new", 8}, {"target", 2}};
+  s.saved = std::chrono::seconds(60);
+  s.spent = std::chrono::seconds(20);
+  const auto cache = statistics_json(s)["cache"];
+  BOOST_TEST(cache["hit_rate"] == 0.75);
+  BOOST_TEST(cache["speedup"] == 4.0);
+  BOOST_TEST(cache["speedup_by_hit_rate"] == 4.0);
+}
+
+BOOST_AUTO_TEST_CASE(sums_the_tasks_of_a_target) {
+  std::vector<storage::task_statistics> tasks(3);
+  for (std::size_t k = 0; k < 3; ++k) {
+    tasks[k].task.name = "t" + std::to_string(k);
+    tasks[k].task.target = sha256(k < 2 ? "a" : "b");
+    tasks[k].task.target_facts = {{"device", value(k < 2 ? "a" : "b")}};
+    tasks[k].counts.records = 10 * (k + 1);
+    tasks[k].counts.failures = k;
+    tasks[k].bytes = 100;
+  }
+  tasks[0].hits = 1;
+  tasks[1].misses = 3;
+  const auto out = statistics_by_task_json(tasks);
+  BOOST_TEST(out["by_task"].size() == 3u);
+  BOOST_TEST(out["by_task"][2]["hit_rate"].is_null());
+  BOOST_REQUIRE_EQUAL(out["by_target"].size(), 2u);
+  for (const auto& t : out["by_target"]) {
+    const bool a = t["target"]["device"] == "a";
+    BOOST_TEST(t["tasks"] == (a ? 2 : 1));
+    BOOST_TEST(t["records"] == 30);
+    BOOST_TEST(t["bytes"] == (a ? 200 : 100));
+    if (a) BOOST_TEST(t["hit_rate"] == 0.25);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(gives_errors_their_exit_codes_and_a_document) {

@@ -102,8 +102,7 @@ BOOST_AUTO_TEST_CASE(a_second_and_a_third_work_through_the_first) {
     }
   }
   BOOST_TEST(count_in(scratch.store()) == 12u);
-  storage::lru_cache known;
-  BOOST_TEST(third->load_cache(known) == 12u);
+  BOOST_TEST(third->knows_workload(of->identity.workload_key));
 }
 
 BOOST_AUTO_TEST_CASE(when_the_owner_ends_another_takes_over_and_the_rest_finds_it) {

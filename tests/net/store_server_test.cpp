@@ -355,7 +355,7 @@ BOOST_AUTO_TEST_CASE(rubbish_ends_its_own_connection_and_nothing_else) {
   after_hello(e);
   e.mutable_welcome();
   after_hello(e);
-  e.mutable_uses()->set_keys("123");
+  e.mutable_uses()->add_use()->set_key("123");
   after_hello(e);
   e.mutable_begin_session();
   after_hello(e);

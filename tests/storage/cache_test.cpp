@@ -184,25 +184,96 @@ BOOST_AUTO_TEST_CASE(a_task_is_invalidated_alone) {
   BOOST_TEST(cache.statistics().bytes == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_restored_is_in_the_given_order_and_counts_nothing) {
+BOOST_AUTO_TEST_CASE(above_a_store_it_holds_what_was_used_last_and_tells_the_order_of_all_uses) {
+  const std::uint64_t seed = 5;
+  BOOST_TEST_MESSAGE("seed " << seed);
+  random_engine random(seed);
   const auto task = make();
-  lru_cache cache({3, 1 << 30});
-  std::vector<key128> gone;
-  for (std::int64_t n = 0; n < 5; ++n) {
-    const auto t = ask(task, n);
-    for (const auto& k :
-         cache.restore(entry_of(*task), {t->key, task->identity.task_key, t->canonical, 1, measured(1)}))
-      gone.push_back(k);
+  std::vector<trial_ptr> trials;
+  for (std::int64_t n = 0; n < 40; ++n) trials.push_back(ask(task, n));
+  for (const std::uint64_t bound : {1u, 3u, 10u, 40u}) {
+    lru_cache cache({bound, std::uint64_t{1} << 40}, true);
+    std::vector<key128> below, model; // the orders as told and as they are, oldest in front
+    const auto used = [](std::vector<key128>& order, const key128& key) {
+      std::erase(order, key);
+      order.push_back(key);
+    };
+    for (int step = 0; step < 3000; ++step) {
+      const auto n = random.below(trials.size());
+      const auto& t = *trials[n];
+      const bool known = std::ranges::find(model, t.key) != model.end();
+      if (random.chance(0.3)) {
+        BOOST_REQUIRE(cache.insert(t, measured(1), n + 1).empty());
+        used(model, t.key);
+      } else {
+        const bool here = cache.holds(t.key);
+        BOOST_REQUIRE((!here || known));
+        if (!here && known) {
+          BOOST_REQUIRE(cache.below(task->identity.task_key));
+          cache.restore(t, {t.key, task->identity.task_key, t.canonical, n + 1, measured(1)});
+        }
+        BOOST_REQUIRE((cache.lookup(t) != nullptr) == known);
+        if (known) used(model, t.key);
+      }
+      BOOST_REQUIRE(cache.statistics().entries <= bound);
+      if (random.chance(0.1)) {
+        const auto told = cache.take_used();
+        for (const auto& u : told) {
+          BOOST_REQUIRE(bool(trials[u.record - 1]->key == u.key));
+          used(below, u.key);
+        }
+        BOOST_REQUIRE(cache.used() == 0u);
+        BOOST_REQUIRE(bool(below == model));
+      }
+    }
+    BOOST_TEST(cache.statistics().evicted == 0u);
   }
-  BOOST_REQUIRE_EQUAL(gone.size(), 2u);
-  BOOST_TEST(bool(gone[0] == ask(task, std::int64_t{0})->key));
-  const std::vector<std::string> expected{config(2).canonical(), config(3).canonical(), config(4).canonical()};
-  BOOST_TEST(order(cache) == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_restored_and_not_used_is_not_told_as_used) {
+  const auto task = make();
+  lru_cache cache({10, 1 << 30}, true);
+  const auto put_back = [&](std::int64_t n) {
+    const auto t = ask(task, n);
+    cache.restore(*t, {t->key, task->identity.task_key, t->canonical, static_cast<record_id>(n), measured(1)});
+  };
+  put_back(1);
+  cache.insert(*ask(task, 2), measured(1), 2);
+  put_back(3);
+  cache.insert(*ask(task, 4), measured(1), 4, false); // the store has it under another key
+  cache.lookup(*ask(task, 4));
+  BOOST_TEST(cache.used() == 1u);
+  const auto told = cache.take_used();
+  BOOST_REQUIRE_EQUAL(told.size(), 1u);
+  BOOST_TEST(told[0].record == 2u);
   const auto s = cache.statistics();
-  BOOST_TEST(s.hits + s.misses + s.evicted == 0u);
-  // The cause is known for what was restored too.
-  cache.lookup(*ask(make({.device = "gpu"}), 4));
+  BOOST_TEST(s.hits == 1u);
+  BOOST_TEST(s.misses == 0u);
+  // The cause is known for what was restored too, and the store's word counts for what was never here.
+  cache.lookup(*ask(make({.device = "gpu"}), 1));
   BOOST_TEST(cause(cache, miss_cause::other_target) == 1u);
+  cache.lookup(*ask(task, 50), miss_cause::evicted_before);
+  BOOST_TEST(cause(cache, miss_cause::evicted_before) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(hits_and_misses_are_counted_by_task_and_by_time) {
+  const auto a = make(), b = make({.size = 64});
+  lru_cache cache;
+  cache.insert(*ask(a, 1), measured(1));
+  for (int n = 0; n < 3; ++n) cache.lookup(*ask(a, 1));
+  cache.lookup(*ask(b, 1));
+  cache.lookup(*ask(b, 2));
+  auto told = cache.take_task_uses();
+  BOOST_REQUIRE_EQUAL(told.size(), 2u);
+  BOOST_TEST(bool(told[0].task == a->identity.task_key));
+  BOOST_TEST(told[0].hits == 3u);
+  BOOST_TEST(told[0].misses == 0u);
+  BOOST_TEST(told[1].hits == 0u);
+  BOOST_TEST(told[1].misses == 2u);
+  BOOST_TEST(cache.take_task_uses().empty());
+  // 50 ms of building and running each (samples.hpp): once spent, three times saved.
+  BOOST_TEST(cache.statistics().spent.count() == 50'000'000);
+  BOOST_TEST(cache.statistics().saved.count() == 150'000'000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

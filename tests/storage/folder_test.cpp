@@ -70,6 +70,24 @@ BOOST_AUTO_TEST_CASE(a_second_owner_is_refused_by_the_first_ones_name_until_it_g
   BOOST_TEST(folder::open(scratch.store(), false, true).ok());
 }
 
+BOOST_AUTO_TEST_CASE(one_that_is_being_made_is_in_use_and_one_that_was_cut_off_is_made_anew) {
+  const scratch_folder scratch;
+  {
+    const auto first = folder::open(scratch.store(), false, true);
+    BOOST_REQUIRE(first.ok());
+    for (const auto* file : {"/MANIFEST-000001", "/IDENTITY", "/000001.dbtmp"}) write(scratch.store() + file, "begun");
+    const auto second = folder::open(scratch.store(), false, true);
+    BOOST_REQUIRE(!second.ok());
+    BOOST_TEST(bool(second.err().code == errc::store_busy));
+  }
+  BOOST_TEST(folder::open(scratch.store(), false, true).ok());
+  BOOST_TEST(store::open(scratch.store(), {}).ok());
+  BOOST_TEST(store::open(scratch.store(), {}).ok());
+  // Without an owner's file it is another program's.
+  write(scratch.path() + "/MANIFEST-000001", "another's");
+  BOOST_TEST(!folder::open(scratch.path(), false, true).ok());
+}
+
 BOOST_AUTO_TEST_CASE(what_was_acknowledged_is_remembered) {
   const scratch_folder scratch;
   for (const std::uint64_t n : {5ull, 300ull, 1ull << 60}) {

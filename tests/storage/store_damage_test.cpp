@@ -165,11 +165,13 @@ BOOST_AUTO_TEST_CASE(a_store_of_schema_1_is_read_as_it_is_and_raised_when_it_is_
         s->session_steps(id, [&](const session_step& x) { told.push_back(x.result->measured()->value); }).ok());
     BOOST_TEST((told == std::vector<double>{1, 2}));
     BOOST_TEST((*s->load_session(id))->steps == 2u);
-    lru_cache c;
-    BOOST_TEST(s->load_cache(c) == 2u);
-    std::string oldest;
-    c.visit([&](const cached& e) { oldest = oldest.empty() ? e.canonical : oldest; });
-    BOOST_TEST(oldest == ask(t, 2)->canonical);
+    std::vector<std::string> order;
+    BOOST_REQUIRE(s->visit_cache([&](const cached& e) {
+                     order.push_back(e.canonical);
+                     return true;
+                   }).ok());
+    BOOST_TEST((order == std::vector{ask(t, 2)->canonical, ask(t, 1)->canonical}));
+    BOOST_TEST(s->statistics()->cache_entries == 2u);
     clean(*s);
   }
   const auto s = open(scratch.store());
