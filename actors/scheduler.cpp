@@ -116,6 +116,7 @@ void act(self_pointer self, const schedulers::start_run& a) {
   auto& w = take_up(self, a.job, a.slot, &phase_times::run);
   w.runs_beside = w.builds_beside = 0;
   w.all_served = self->state.core.waiting() == 0;
+  self->state.timed.push_back(a.job);
   note_company(self->state);
   emit_trial(self, event_kind::run_started, w, w.place);
   const auto& who = std::get<runner_actor>(self->state.places.at(a.slot).who);
@@ -136,12 +137,14 @@ constexpr session_number nobody = 0;
 /// Every timed run knows the most that went on beside it.
 void note_company(scheduler_state& s) {
   const auto& load = s.core.load();
-  for (auto& [id, w] : s.in_hand) {
-    if (w.where == 0 || !s.places.contains(w.where)) continue;
-    if (!std::holds_alternative<runner_actor>(s.places.at(w.where).who)) continue;
+  std::erase_if(s.timed, [&](job_id id) {
+    const auto at = s.in_hand.find(id);
+    if (at == s.in_hand.end() || at->second.phase != &phase_times::run) return true;
+    auto& w = at->second;
     w.runs_beside = std::max(w.runs_beside, load.running > 0 ? load.running - 1 : 0);
     w.builds_beside = std::max(w.builds_beside, load.building);
-  }
+    return false;
+  });
 }
 
 /// What the controller wants is done, and said.

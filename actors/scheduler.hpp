@@ -53,6 +53,7 @@ struct scheduler_state {
   };
   std::unordered_map<schedulers::job_id, work> in_hand;
   schedulers::job_id next_job = 1;
+  std::vector<schedulers::job_id> timed; ///< whose run is under way, and some whose run has just ended
 
   struct place {
     std::string name;
