@@ -150,8 +150,14 @@ void note_company(scheduler_state& s) {
 /// What the controller wants is done, and said.
 void follow(self_pointer self, const schedulers::noise_decision& decision) {
   auto& s = self->state;
-  emit(self, s.watch,
-       [&] { return event{event_kind::decided, nobody, nullptr, nullptr, decision.text(), now_of(self)}; });
+  emit(self, s.watch, [&] {
+    const auto& now = s.machine->allowed();
+    std::string text = decision.text();
+    if (decision.from != decision.to)
+      text += " (now " + std::to_string(now.slots) + (now.slots == 1 ? " timed run" : " timed runs") +
+              " at once, with " + std::to_string(now.beside) + (now.beside == 1 ? " build" : " builds") + " beside)";
+    return event{event_kind::decided, nobody, nullptr, nullptr, std::move(text), now_of(self)};
+  });
   s.core.set_admission(s.machine->allowed(), now_of(self), s.actions);
   share_credits(self);
   std::unordered_map<session_number, trial_batch> doubted;
