@@ -55,7 +55,7 @@ void cache_book::begin(rocksdb::WriteBatch& into, std::uint64_t& stamp) {
   last_used_before_ = last_used_;
 }
 
-void cache_book::put_rows(const key128& key, const entry& e) {
+void cache_book::put_entry(const key128& key, const entry& e) {
   entry_message_.set_task(e.task);
   entry_message_.set_record(e.record);
   entry_message_.set_stamp(e.stamp);
@@ -63,6 +63,9 @@ void cache_book::put_rows(const key128& key, const entry& e) {
   value_.clear();
   entry_message_.AppendToString(&value_);
   batch_->Put(db_.handle(family::cache), slice(key.view()), slice(value_));
+}
+
+void cache_book::put_place(const key128& key, const entry& e) {
   place_message_.set_key(key.bytes.data(), key.bytes.size());
   value_.clear();
   place_message_.AppendToString(&value_);
@@ -71,12 +74,15 @@ void cache_book::put_rows(const key128& key, const entry& e) {
 }
 
 void cache_book::write(const key128& key, const entry& e) {
-  put_rows(key, e);
+  put_entry(key, e);
+  put_place(key, e);
   staged_[key] = e;
 }
 
 void cache_book::adopt(const key128& key, std::uint32_t task, record_id record, std::uint64_t bytes) {
-  put_rows(key, {task, record, ++*stamp_, bytes});
+  const entry e{task, record, ++*stamp_, bytes};
+  put_entry(key, e);
+  put_place(key, e);
   if (now_.entries++ == 0) now_.oldest = *stamp_;
   now_.bytes += bytes;
   now_.stamp = last_used_ = *stamp_;
@@ -110,8 +116,22 @@ bool cache_book::use(const key128& key, bool fresh) {
   }
   batch_->Delete(db_.handle(family::cache), slice(keys::of_place(keys::order, e->stamp)));
   last_used_ = e->stamp = ++*stamp_;
-  write(key, *e);
+  if (!together_) {
+    write(key, *e);
+    return true;
+  }
+  put_place(key, *e);
+  rows_.emplace_back(key, *e);
+  staged_[key] = e;
   return true;
+}
+
+void cache_book::end_uses() {
+  together_ = false;
+  std::sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [key, e] : rows_)
+    if (const auto at = staged_.find(key); at != staged_.end() && at->second == e) put_entry(key, e);
+  rows_.clear();
 }
 
 bool cache_book::drop(const key128& key) {
@@ -211,6 +231,8 @@ void cache_book::committed() {
 }
 
 void cache_book::abandoned() {
+  together_ = false;
+  rows_.clear();
   now_ = before_;
   last_used_ = last_used_before_;
   staged_.clear();

@@ -68,6 +68,9 @@ rocksdb::DBOptions database_options(const std::shared_ptr<notice_logger>& log) {
   o.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
   // Few threads, and none that wakes up by the clock: the machine may be timing a run.
   o.max_background_jobs = 2;
+  // Compactions give way to whatever is timed. (The threads are the process's, and shared by all its databases.)
+  [[maybe_unused]] const auto lowered =
+      rocksdb::Env::Default()->LowerThreadPoolCPUPriority(rocksdb::Env::Priority::LOW, rocksdb::CpuPriority::kIdle);
   o.stats_dump_period_sec = 0;
   o.stats_persist_period_sec = 0;
   // One writer: no concurrency in the memtable to pay for.

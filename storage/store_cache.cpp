@@ -142,14 +142,17 @@ void store::touch(std::span<const cache_use> used) {
   for (auto u = used.rbegin(); u != used.rend(); ++u)
     if (seen.insert(u->key).second) last.push_back(&*u);
   i.begin_group();
+  i.book->begin_uses();
   for (auto u = last.rbegin(); u != last.rend(); ++u) {
     const auto& [key, id, fresh] = **u;
     if (i.book->use(key, fresh) || id == 0) continue;
+    // It has left the cache meanwhile.
     const auto r = find(id);
     if (!r || !*r || (*r)->key != key || !conclusive((*r)->result)) continue;
     const auto* task = i.known((*r)->task);
     i.book->put(key, task->number, id, cache_cost((*r)->config.canonical().size(), (*r)->result));
   }
+  i.book->end_uses();
   [[maybe_unused]] const auto done = i.finish_group(false);
 }
 
