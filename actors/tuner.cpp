@@ -166,7 +166,21 @@ void settle(self_pointer self) {
     out.items.push_back({s.setup.search->again(which, purpose::finalist, now_of(self)), std::move(now), false});
   }
   s.amending += out.items.size();
-  if (!out.items.empty()) self->send(s.recorder, atom::append::value, std::move(out));
+  if (!out.items.empty()) {
+    self->send(s.recorder, atom::append::value, std::move(out));
+    return;
+  }
+  // There was no time for a whole round: the best stands as it was measured, and that is what this session came to.
+  const auto best = s.setup.search->best();
+  if (!best) return;
+  amendment how;
+  how.why = amendment::cause::side_by_side;
+  how.winner = true;
+  const auto what = s.setup.search->again(*best, purpose::finalist, now_of(self));
+  const auto step = s.setup.search->amend(best->number, best->config, best->key, best->result, how);
+  if (!s.setup.session_id.empty())
+    self->send(s.recorder, atom::journal::value,
+               step_batch{{told_trial{what, best->result, step.asked_before, true, 0, how}}});
 }
 
 void next_final(self_pointer self) {

@@ -2,6 +2,7 @@
 
 #include "actors/messages.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -156,7 +157,8 @@ json report_json(const actors::tuning_report& r) {
            {"session", r.session}};
   if (r.best) out["best"] = best_json(r.best->config, *r.best->result->measured(), r.of->metric(), r.best->key.hex());
   if (r.standard && r.best) out["default"] = default_json(r);
-  if (!r.side_by_side.empty()) out["side_by_side"] = side_by_side_json(r);
+  if (std::any_of(r.side_by_side.begin(), r.side_by_side.end(), [](const auto& s) { return s.how.rounds > 0; }))
+    out["side_by_side"] = side_by_side_json(r);
   if (r.repeated > 0) out["repeated"] = r.repeated;
   if (r.first_failure)
     out["first_failure"] = {{"kind", to_string(r.first_failure->kind)}, {"message", r.first_failure->message}};

@@ -395,7 +395,8 @@ std::string render_report(const actors::tuning_report& r) {
       rows.push_back({"  default", human_value(r.standard->result->measured()->value, r.of->metric().stored_unit()) +
                                        (times ? ", the best is " + times_text(*times) + " as good" : "")});
     }
-    if (!r.side_by_side.empty()) rows.push_back({"  measured again", verdict_text(r)});
+    if (std::any_of(r.side_by_side.begin(), r.side_by_side.end(), [](const auto& s) { return s.how.rounds > 0; }))
+      rows.push_back({"  measured again", verdict_text(r)});
     if (r.repeated > 0)
       rows.push_back({"  repeated", std::to_string(r.repeated) + " trials, because the machine was disturbed"});
   } else {

@@ -28,6 +28,16 @@ status cache_book::load(std::uint64_t& stamp) {
   if (*got && !m.ParseFromString(text)) return convert::damaged("the sums of the cache cannot be read");
   now_ = {m.entries(), m.bytes(), m.oldest(), m.remembered(), m.oldest_remembered(), m.stamp()};
   stamp = std::max(stamp, now_.stamp);
+  auto read = db_.scan(family::meta, keys::tagged(keys::use_log), [&](std::string_view, std::string_view row) {
+    for (; row.size() >= 24; row.remove_prefix(24)) {
+      const auto used = keys::get<std::uint64_t>(row, 16);
+      auto& last = later_[*key128::from_bytes(row.substr(0, 16))];
+      last = std::max(last, used);
+      stamp = std::max(stamp, used);
+    }
+    return true;
+  });
+  if (!read) return read;
   last_used_ = last_used_before_ = stamp;
   before_ = now_;
   shown_entries_ = now_.entries;
@@ -107,7 +117,51 @@ void cache_book::put(const key128& key, std::uint32_t task, record_id record, st
   now_.bytes += bytes;
 }
 
+bool cache_book::at_ease(const cache_limits& limits, std::uint64_t more) const noexcept {
+  const auto near = [](std::uint64_t is, std::uint64_t most) { return most / 10 * 9 <= is; };
+  return now_.remembered == 0 && !near(now_.entries + more, limits.entries) && !near(now_.bytes, limits.bytes);
+}
+
+std::vector<std::pair<std::uint64_t, key128>> cache_book::log() const {
+  std::vector<std::pair<std::uint64_t, key128>> out;
+  {
+    const std::lock_guard guard(later_lock_);
+    out.reserve(later_.size());
+    for (const auto& [key, stamp] : later_) out.emplace_back(stamp, key);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void cache_book::fold() {
+  if (later_.empty()) return;
+  for (const auto& [stamp, key] : log()) {
+    auto e = current(key);
+    if (!e || e->record == 0 || e->stamp >= stamp) continue;
+    batch_->Delete(db_.handle(family::cache), slice(keys::of_place(keys::order, e->stamp)));
+    e->stamp = stamp;
+    write(key, *e);
+  }
+  std::string behind(1, static_cast<char>(keys::use_log + 1));
+  batch_->DeleteRange(db_.handle(family::meta), slice(keys::tagged(keys::use_log)), slice(behind));
+  const std::lock_guard guard(later_lock_);
+  before_fold_.swap(later_);
+  later_.clear();
+  folded_ = true;
+}
+
 bool cache_book::use(const key128& key, bool fresh) {
+  if (logging_ && !fresh) {
+    last_used_ = ++*stamp_;
+    if (log_row_.empty()) log_first_ = *stamp_;
+    log_row_ += key.view();
+    keys::put(log_row_, *stamp_);
+    const std::lock_guard guard(later_lock_);
+    auto [at, added] = later_.try_emplace(key, *stamp_);
+    undo_.emplace_back(key, added ? std::nullopt : std::optional(at->second));
+    at->second = *stamp_;
+    return true;
+  }
   auto e = current(key);
   if (!e || e->record == 0) return false;
   if (fresh && e->stamp > last_used_) {
@@ -127,7 +181,11 @@ bool cache_book::use(const key128& key, bool fresh) {
 }
 
 void cache_book::end_uses() {
-  together_ = false;
+  together_ = logging_ = false;
+  if (!log_row_.empty()) {
+    batch_->Put(db_.handle(family::meta), slice(keys::of_log(log_first_)), slice(log_row_));
+    log_row_.clear();
+  }
   std::sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [key, e] : rows_)
     if (const auto at = staged_.find(key); at != staged_.end() && at->second == e) put_entry(key, e);
@@ -193,7 +251,10 @@ void cache_book::forget_evicted(std::uint64_t most) {
 }
 
 std::uint64_t cache_book::trim(const cache_limits& limits) {
-  if (now_.entries <= limits.entries && now_.bytes <= limits.bytes) return 0;
+  if (!over(limits)) return 0;
+  // Places that are made in this write come last in walk(): the next write evicts.
+  fold();
+  if (folded_) return 0;
   std::vector<std::pair<key128, entry>> gone;
   std::uint64_t entries = now_.entries, bytes = now_.bytes;
   walk(keys::order, now_.oldest, [&](const key128& key, const entry& e) {
@@ -223,6 +284,9 @@ void cache_book::finish() {
 }
 
 void cache_book::committed() {
+  undo_.clear();
+  folded_ = false;
+  before_fold_.clear();
   shown_entries_ = now_.entries;
   shown_bytes_ = now_.bytes;
   before_ = now_;
@@ -231,7 +295,20 @@ void cache_book::committed() {
 }
 
 void cache_book::abandoned() {
-  together_ = false;
+  together_ = logging_ = false;
+  log_row_.clear();
+  {
+    const std::lock_guard guard(later_lock_);
+    if (std::exchange(folded_, false)) later_.swap(before_fold_);
+    before_fold_.clear();
+    for (auto u = undo_.rbegin(); u != undo_.rend(); ++u) {
+      if (u->second)
+        later_[u->first] = *u->second;
+      else
+        later_.erase(u->first);
+    }
+    undo_.clear();
+  }
   rows_.clear();
   now_ = before_;
   last_used_ = last_used_before_;

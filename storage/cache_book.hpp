@@ -6,6 +6,7 @@
 #include "storage/store.hpp"
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -15,8 +16,12 @@ namespace attune::storage {
 
 /// The cache's entries on the disk in their exact order of use, within bounds: each has a stamp, and a place in the
 /// order under that stamp. What is evicted is remembered for a while, as many as the entries may be, so that a miss can
-/// be told from one of something new. Nothing of it is held in memory but the sums and what the write that is being
-/// made changes.
+/// be told from one of something new. Nothing of it is held in memory but the sums, what the write that is being made
+/// changes, and the log.
+///
+/// The log: while the cache is far from its limits and nothing was ever evicted, nobody asks for the order, and a use
+/// is only written down with its stamp (24 bytes) instead of being given its place (three rows). Its places are made
+/// when the limits come near (fold()); till then the log is in memory too, one stamp for each key that was used.
 ///
 /// Between begin() and committed() or abandoned() the writer's functions add to that write; readers see what is on the
 /// disk. Threads: find() and the sums from any; the rest by the writer alone.
@@ -47,13 +52,29 @@ public:
   /// It becomes the newest; a fresh one (cache_use) only where something older than it was used after it was written.
   /// False: not there.
   bool use(const key128& key, bool fresh);
+  /// True where use() only writes down: `more` entries are about to come.
+  bool at_ease(const cache_limits& limits, std::uint64_t more = 0) const noexcept;
+  /// Gives what is in the log its places. In a write of its own, before one that may evict.
+  void fold();
+  /// There is more than the limits: the next write evicts.
+  bool over(const cache_limits& limits) const noexcept {
+    return now_.entries > limits.entries || now_.bytes > limits.bytes;
+  }
+  bool logged() const noexcept { return !later_.empty(); }
+  /// The keys whose last use is in the log, oldest first.
+  std::vector<std::pair<std::uint64_t, key128>> log() const;
+
   /// Many at once: the rows of use() between the two go into the write in the order of their keys, which costs the
   /// database less. Nothing else is written meanwhile.
-  void begin_uses() { together_ = true; }
+  void begin_uses(bool log) {
+    together_ = true;
+    logging_ = log;
+  }
   void end_uses();
   /// True where it was there.
   bool drop(const key128& key);
-  /// Evicts the oldest as long as there is more than the limits: how many.
+  /// Evicts the oldest as long as there is more than the limits: how many. Where the write makes places of what is in
+  /// the log, it leaves that to the next one.
   std::uint64_t trim(const cache_limits& limits);
   /// The sums go into the write.
   void finish();
@@ -86,7 +107,14 @@ private:
   std::unordered_map<key128, std::optional<entry>> staged_; ///< by the write that is being made; none: taken out
   sums now_, before_;
   std::uint64_t last_used_ = 0, last_used_before_ = 0; ///< the newest stamp that a use has left
-  bool together_ = false;
+  bool together_ = false, logging_ = false;
+  mutable std::mutex later_lock_;                                     ///< the writer changes later_ under it
+  std::unordered_map<key128, std::uint64_t> later_;                   ///< stamps of uses that are in the log alone
+  std::vector<std::pair<key128, std::optional<std::uint64_t>>> undo_; ///< of later_, for abandoned()
+  bool folded_ = false;
+  std::unordered_map<key128, std::uint64_t> before_fold_;
+  std::string log_row_;
+  std::uint64_t log_first_ = 0;
   std::vector<std::pair<key128, entry>> rows_; ///< of use(), that wait for end_uses()
   std::atomic<std::uint64_t> shown_entries_{0}, shown_bytes_{0};
   std::string key_, value_;

@@ -17,8 +17,9 @@
 //                   'o' sender (16)                    Sender         how far another process has come in sending
 //                   'x'                                Indexed        up to which record the contents' index goes
 //                   'h' BE32 task                      TaskUses
-//                   'q'                                CacheTotals
-//                   'u' BE64 stamp                     Uses           of cache entries, later than theirs (schema 2)
+//                   'l' BE64 stamp                     uses that have no place in the order yet: key (16), BE64 stamp,
+//                   … 'q'                                CacheTotals 'u' BE64 stamp                     Uses of cache
+//                   entries, later than theirs (schema 2)
 //   records         'r' BE32 task  BE64 record         Record         a task's records lie together, oldest first
 //                   'i' BE64 first record              IdRun          record number -> task, one for each run of
 //                   records
@@ -52,7 +53,7 @@ inline constexpr std::uint32_t schema = 3;
 inline constexpr std::string_view magic = "attune store";
 
 inline constexpr char meta = 'v', counters = 'c', task = 't', counts = 'k', names = 'n', uses = 'u', sender = 'o',
-                      indexed = 'x', task_uses = 'h', cache_totals = 'q';
+                      indexed = 'x', task_uses = 'h', cache_totals = 'q', use_log = 'l';
 inline constexpr char record = 'r', id_run = 'i', content = 'x';
 inline constexpr char recency = 'r', order = 'o', evicted = 'g';
 inline constexpr char session = 's', step = 'p';
@@ -133,6 +134,7 @@ inline std::string of_place(char tag, std::uint64_t stamp) {
   return out;
 }
 inline constexpr std::size_t place_size = 1 + 8;
+inline std::string of_log(std::uint64_t first) { return of_place(use_log, first); }
 
 inline std::string of_best(const digest& workload, const digest& target, const digest& method) {
   std::string out(workload.view());

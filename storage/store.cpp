@@ -467,6 +467,7 @@ status store::append(std::span<record_item> records, std::span<const step_item> 
     if (!steps.empty()) sender.set_steps(from->first_step + old_steps + steps.size() - 1);
   }
   if (records.empty() && steps.empty()) return {};
+  if (!records.empty() && !i.book->at_ease(i.limits, records.size())) i.fold_uses();
   i.begin_group();
   auto id = i.next_record;
   for (const auto& r : records) {
@@ -478,6 +479,7 @@ status store::append(std::span<record_item> records, std::span<const step_item> 
     if (auto staged = i.stage(s); !staged) return staged;
   if (from != nullptr) i.put(family::meta, keys::of_sender(from->sender), sender);
   if (auto done = i.finish_group(!records.empty()); !done) return done;
+  i.evict_rest();
   if (records.empty()) return {};
   for (auto& r : records) r.record = i.next_record++;
   i.place.acknowledge({i.next_record - 1, i.next_record - 1});

@@ -141,8 +141,9 @@ void store::touch(std::span<const cache_use> used) {
   std::unordered_set<key128> seen;
   for (auto u = used.rbegin(); u != used.rend(); ++u)
     if (seen.insert(u->key).second) last.push_back(&*u);
+  if (!i.book->at_ease(i.limits)) i.fold_uses();
   i.begin_group();
-  i.book->begin_uses();
+  i.book->begin_uses(i.book->at_ease(i.limits));
   for (auto u = last.rbegin(); u != last.rend(); ++u) {
     const auto& [key, id, fresh] = **u;
     if (i.book->use(key, fresh) || id == 0) continue;
@@ -154,6 +155,21 @@ void store::touch(std::span<const cache_use> used) {
   }
   i.book->end_uses();
   [[maybe_unused]] const auto done = i.finish_group(false);
+  i.evict_rest();
+}
+
+void store::impl::evict_rest() {
+  if (!book->over(limits)) return;
+  begin_group();
+  [[maybe_unused]] const auto done = finish_group(false);
+}
+
+void store::impl::fold_uses() {
+  if (!book->logged()) return;
+  begin_group();
+  book->fold();
+  // Where it fails they stay in the log.
+  [[maybe_unused]] const auto done = finish_group(false);
 }
 
 void store::drop_cached(std::span<const key128> gone) {
@@ -199,15 +215,36 @@ status store::visit_cache(const std::function<bool(const cached&)>& visit) const
   }
   v1::CachePlace place;
   key128 key;
-  return i.db->scan(family::cache, std::string(1, keys::order), [&](std::string_view row, std::string_view value) {
+  // Those whose last use is in the log stand where that says.
+  const auto log = i.book->log();
+  std::unordered_map<key128, std::uint64_t> later;
+  for (const auto& [stamp, k] : log) later.emplace(k, stamp);
+  auto next = log.begin();
+  bool going = true;
+  const auto visit_log = [&](std::uint64_t before) {
+    for (; going && next != log.end() && next->first < before; ++next) {
+      const auto e = i.book->find(next->second);
+      if (!e || e->record == 0 || e->stamp >= next->first) continue;
+      const auto c = reader.read(next->second, e->task, e->record);
+      going = !c || visit(*c);
+    }
+    return going;
+  };
+  auto read = i.db->scan(family::cache, std::string(1, keys::order), [&](std::string_view row, std::string_view value) {
     if (row.size() != keys::place_size || !place.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
         !convert::from(place.key(), key).ok())
       return true;
     const auto e = i.book->find(key);
-    if (!e || e->record == 0 || e->stamp != keys::get<std::uint64_t>(row, 1)) return true;
+    const auto stamp = keys::get<std::uint64_t>(row, 1);
+    if (!e || e->record == 0 || e->stamp != stamp) return true;
+    if (!visit_log(stamp)) return false;
+    if (const auto at = later.find(key); at != later.end() && at->second > stamp) return true;
     const auto c = reader.read(key, e->task, e->record);
-    return !c || visit(*c);
+    going = !c || visit(*c);
+    return going;
   });
+  if (read && going) visit_log(~std::uint64_t{0});
+  return read;
 }
 
 status store::impl::migrate_cache() {

@@ -147,6 +147,8 @@ struct store::impl {
   // store_cache.cpp
   void load_counters();
   void count_evicted(std::uint64_t n);
+  void fold_uses();  ///< in a write of its own
+  void evict_rest(); ///< what a write that made places has left above the limits
   std::optional<cached> cached_at(const key128& key, const cache_book::entry& at, v1::Record& message) const;
 
   // store_read.cpp

@@ -232,6 +232,7 @@ struct graph {
     model_actor model{};                   ///< who trains; null: the strategy by itself
     std::vector<storage::step_item> past;  ///< played back before it begins
     std::vector<limit_spec> limits{};
+    std::optional<nanoseconds> finals_until{};
   };
 
   /// A task over one parameter x of `size` values, and a tuner for it (not begun).
@@ -276,6 +277,7 @@ struct graph {
     }
     setup->wish = o.wish;
     setup->model = o.model;
+    setup->finals_until = o.finals_until;
     tuners.push_back(system.spawn(actors::tuner, setup, cache, scheduler, recorder, watch));
     drain();
     return tuners.back();

@@ -144,6 +144,32 @@ BOOST_AUTO_TEST_CASE(a_session_that_has_named_its_winner_names_it_again) {
   BOOST_TEST(late->counts.measured == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(without_time_for_a_round_the_best_stands_and_stands_again) {
+  graph::task_options o;
+  o.shape = intervals;
+  o.finals_until = nanoseconds(0);
+  std::string best;
+  {
+    graph g;
+    g.add_runner()->answer = [](const run_order& r) { return about(*r.what, 1 + 0.001 * x_of(*r.what)); };
+    const auto report = g.report(g.begin(o));
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->final_runs == 1u);
+    best = report->best->config.text();
+    BOOST_TEST(best == "x=0");
+    o.past = g.steps;
+  }
+  graph g;
+  auto slot = g.add_runner();
+  slot->answer = [](const run_order& r) { return about(*r.what, 1.0); };
+  o.finals_until.reset();
+  const auto report = g.report(g.begin(o));
+  BOOST_REQUIRE(report);
+  BOOST_TEST(slot->orders == 0);
+  BOOST_TEST(report->best->config.text() == best);
+  BOOST_TEST(report->counts.measured == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(what_was_built_is_kept_for_the_finals) {
   graph g;
   auto slot = g.add_runner();
