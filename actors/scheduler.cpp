@@ -408,7 +408,7 @@ void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& 
   w.built = built;
   w.since = t->why == purpose::reference ? now : t->proposed;
   emit_trial(self, event_kind::queued, w);
-  if (s.cancelled.contains(t->session) && t->why != purpose::reference) {
+  if (s.cancelled.contains(t->session) && t->why == purpose::search) {
     // It was on its way when everything of its session was stopped.
     outcome o;
     o.data = failure{failure_kind::cancelled, "cancelled", {}, {}};

@@ -294,7 +294,9 @@ void hand_out_training(self_pointer self) {
 void stop(self_pointer self, search::stop_reason why) {
   auto& s = self->state;
   s.setup.search->stop(why);
-  if (s.ended || std::exchange(s.recalled, true)) return;
+  // The end of the time calls back what is in flight, and the finals may follow: these can be called back as well.
+  const bool called_back = std::exchange(s.recalled, true);
+  if (s.ended || (called_back && !(s.finals && why == search::stop_reason::interrupted))) return;
   self->send(s.cache, atom::cancel::value, s.setup.session.number);
   self->send(s.recorder, atom::cancel::value, s.setup.session.number);
   if (!by_caller(s)) {

@@ -170,6 +170,45 @@ BOOST_AUTO_TEST_CASE(without_time_for_a_round_the_best_stands_and_stands_again) 
   BOOST_TEST(report->counts.measured == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(they_follow_the_end_of_the_time_and_can_be_interrupted_then) {
+  graph::task_options o;
+  o.shape = intervals;
+  o.size = 100;
+  o.time = 20s;
+  for (const bool interrupted : {false, true}) {
+    graph g;
+    auto slot = g.add_runner();
+    auto t = g.begin(o);
+    bool began = false;
+    for (int i = 0; i < 400 && !g.report(t); ++i) {
+      if (slot->hand.empty()) {
+        g.pass(1s, 1s);
+        continue;
+      }
+      const auto what = slot->hand.front().order.what;
+      began = began || what->why == purpose::finalist;
+      if (interrupted && what->why == purpose::finalist) {
+        caf::anon_send(t, atom::cancel::value);
+        g.drain();
+        BOOST_TEST(slot->cancels >= 1);
+        g.answer(slot, run_failed(failure_kind::cancelled));
+        break;
+      }
+      g.pass(1s, 1s);
+      if (slot->cancels > 0 && what->why == purpose::search)
+        g.answer(slot, run_failed(failure_kind::cancelled));
+      else
+        g.answer(slot, about(*what, 1 + 0.001 * x_of(*what)));
+      slot->cancels = 0;
+    }
+    BOOST_TEST(began);
+    const auto report = g.report(t);
+    BOOST_REQUIRE(report);
+    BOOST_CHECK(report->reason == search::stop_reason::time);
+    BOOST_TEST(report->side_by_side.empty() == interrupted);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_was_built_is_kept_for_the_finals) {
   graph g;
   auto slot = g.add_runner();
