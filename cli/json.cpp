@@ -250,7 +250,7 @@ json rate_json(std::uint64_t hits, std::uint64_t misses) {
 } // namespace
 
 json statistics_json(const storage::store_statistics& s) {
-  json misses = json::object();
+  json misses{{"new", 0}};
   std::uint64_t missed = 0;
   for (const auto& [cause, n] : s.misses) {
     misses[cause] = count_json(n);
