@@ -444,7 +444,7 @@ nanoseconds run_limit_of(const task& t, nanoseconds margin) {
 }
 
 scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recorder, monitor_port watch,
-                                         scheduler_options options) {
+                                         const scheduler_options& options) {
   auto& state = self->state;
   state.options = options;
   state.core = schedulers::dispatcher(options.dispatcher);

@@ -97,7 +97,7 @@ struct scheduler_state {
 
 /// The SCHEDULER's behaviour.
 scheduler_actor::behavior_type scheduler(scheduler_actor::stateful_pointer<scheduler_state> self,
-                                         recorder_actor recorder, monitor_port watch, scheduler_options options);
+                                         recorder_actor recorder, monitor_port watch, const scheduler_options& options);
 
 /// How long a trial's build and its runs may take in all by its spec (0: no limit): the sums of the limits of its
 /// processes.

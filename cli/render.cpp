@@ -521,6 +521,7 @@ std::string render_statistics_by_task(std::span<const storage::task_statistics> 
   };
   if (all.empty()) return {};
   std::vector<line> by_target;
+  by_target.reserve(targets.size());
   for (const auto& [key, l] : targets) by_target.push_back(l);
   return (by_target.size() > 1 ? shown(std::move(by_target), "") : std::string()) + shown(std::move(all), "task");
 }
