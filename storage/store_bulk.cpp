@@ -78,7 +78,7 @@ status store::impl::index_rest() {
   };
   status good;
   // The records' own order within each task; the tasks one after the other would need all to be read each time.
-  const auto read = visit_records(indexed, next_record - 1, [&](const task_info& task, const record& r) {
+  auto read = visit_records(indexed, next_record - 1, [&](const task_info& task, const record& r) {
     keys::content_key(key, task.number, static_cast<std::uint64_t>(r.result.at.count()),
                       hash_of(r.key, r.result, r.session));
     reference.set_task(task.number);
