@@ -32,29 +32,11 @@ namespace {
 constexpr const char* runner_name = "autotvm";
 constexpr std::string_view message_begin = "AutoTVM error ";
 
-failure_kind failure_of(std::int64_t number) {
-  switch (number) {
-  case 1:
-    return failure_kind::invalid_config;
-  case 2:
-  case 3:
-    return failure_kind::build_error;
-  case 5:
-    return failure_kind::wrong_output;
-  case 6:
-    return failure_kind::build_timeout;
-  case 7:
-    return failure_kind::run_timeout;
-  default:
-    return failure_kind::run_error;
-  }
-}
-
 int number_of(const failure& f) {
   const std::string_view message = f.message;
   if (message.starts_with(message_begin)) {
     const auto n = parse_integer(message.substr(message_begin.size()));
-    if (n && *n >= 1 && *n <= 8 && failure_of(*n) == f.kind) return static_cast<int>(*n);
+    if (n && *n >= 1 && *n <= 8 && tvm_failure(*n) == f.kind) return static_cast<int>(*n);
   }
   switch (f.kind) {
   case failure_kind::invalid_config:
@@ -137,7 +119,7 @@ protected:
 
 private:
   static void costs(std::int64_t number, const json_ref& list, entry& out) {
-    if (number != 0) return fail(out.result, failure_of(number), std::string(message_begin) + std::to_string(number));
+    if (number != 0) return fail(out.result, tvm_failure(number), std::string(message_begin) + std::to_string(number));
     double sum = 0;
     std::size_t count = 0;
     std::string_view only;

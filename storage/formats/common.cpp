@@ -350,4 +350,22 @@ std::optional<conditions> take_conditions(const json_ref& from) {
   return conditions{*runs, *builds, from[2].number(), *correction, from[4].boolean()};
 }
 
+failure_kind tvm_failure(std::int64_t number) {
+  switch (number) {
+  case 1:
+    return failure_kind::invalid_config;
+  case 2:
+  case 3:
+    return failure_kind::build_error;
+  case 5:
+    return failure_kind::wrong_output;
+  case 6:
+    return failure_kind::build_timeout;
+  case 7:
+    return failure_kind::run_timeout;
+  default:
+    return failure_kind::run_error;
+  }
+}
+
 } // namespace attune::storage::formats

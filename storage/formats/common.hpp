@@ -160,4 +160,8 @@ void put_conditions(const conditions& from, std::string& out);
 /// None where it is no such list.
 std::optional<conditions> take_conditions(const json_ref& from);
 
+/// What TVM's error numbers mean, which AutoTVM and Ansor share (MeasureErrorNo): 1 instantiation, 2 and 3 the host's
+/// and the device's compilation, 4 and 8 the run, 5 a wrong answer, 6 and 7 the build's and the run's limit.
+failure_kind tvm_failure(std::int64_t number);
+
 } // namespace attune::storage::formats
