@@ -2,6 +2,7 @@
 
 #include "core/clock.hpp"
 #include "net/frame.hpp"
+#include "net/link.hpp"
 
 #include <asio/basic_waitable_timer.hpp>
 #include <asio/buffer.hpp>
@@ -34,11 +35,8 @@ struct connection_limits {
 ///
 /// Threads: all calls and callbacks on the thread that runs the stream's executor. Lives until its operations are over.
 template <class Stream, class Clock = std::chrono::steady_clock>
-class connection : public std::enable_shared_from_this<connection<Stream, Clock>> {
+class connection final : public link, public std::enable_shared_from_this<connection<Stream, Clock>> {
 public:
-  using take = std::function<void(std::string_view body)>;
-  using ended = std::function<void(const error& why)>;
-
   connection(Stream stream, const connection_limits& limits)
       : stream_(std::move(stream)),
         limits_(limits),
@@ -46,24 +44,21 @@ public:
         in_timer_(stream_.get_executor()),
         out_timer_(stream_.get_executor()) {}
 
-  /// Begins to read. `each` is called for every frame; `end` once, at the end, by whomever it comes, but for close().
-  void start(take each, ended end) {
+  void start(take each, ended end) override {
     take_ = std::move(each);
     end_ = std::move(end);
     watch(limits_.handshake, "the greeting did not come in time");
     read();
   }
 
-  /// The handshake is over: long frames from now on.
-  void established() {
+  void established() override {
     established_ = true;
     decoder_.set_limit(limits_.frame_bytes);
     watching_frame_ = false;
     watch(limits_.idle, "nothing came for too long");
   }
 
-  /// Sends a frame. Where the queue is full the connection ends: the peer does not read.
-  void send(std::string_view body) {
+  void send(std::string_view body) override {
     if (closed_) return;
     if (body.empty() || body.size() > limits_.frame_bytes) return finish("a message is too long to be sent");
     if (queued() + body.size() > limits_.queued_bytes) return finish("the other side does not read");
@@ -71,14 +66,12 @@ public:
     write();
   }
 
-  /// Ends it when what is queued has been written; nothing is read any more.
-  void close_after_writing() {
+  void close_after_writing() override {
     draining_ = true;
     if (!writing_) close();
   }
 
-  /// Ends it without a word.
-  void close() {
+  void close() override {
     if (std::exchange(closed_, true)) return;
     in_timer_.cancel();
     out_timer_.cancel();
@@ -92,8 +85,8 @@ public:
     });
   }
 
-  bool closed() const noexcept { return closed_; }
-  std::size_t queued() const noexcept { return now_.size() + next_.size(); }
+  bool closed() const noexcept override { return closed_; }
+  std::size_t queued() const noexcept override { return now_.size() + next_.size(); }
   Stream& stream() noexcept { return stream_; }
 
 private:
