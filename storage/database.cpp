@@ -6,12 +6,14 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 
@@ -140,6 +142,68 @@ std::vector<rocksdb::ColumnFamilyDescriptor> descriptors() {
 rocksdb::Slice slice(std::string_view s) { return {s.data(), s.size()}; }
 std::string_view view(const rocksdb::Slice& s) { return {s.data(), s.size()}; }
 
+/// How the tables end that write_tables() makes, until the database has taken them over.
+constexpr std::string_view new_table = ".new";
+
+void remove_new_tables(const std::string& path) {
+  std::error_code ec;
+  std::vector<std::filesystem::path> left;
+  for (const auto& e : std::filesystem::directory_iterator(path, ec))
+    if (e.path().extension() == new_table) left.push_back(e.path());
+  for (const auto& p : left) std::filesystem::remove(p, ec);
+}
+
+/// The rows of a batch by family; they point into the batch.
+class row_sorter final : public rocksdb::WriteBatch::Handler {
+public:
+  struct row {
+    std::uint64_t first = 0; ///< the key's first bytes, so that most comparisons look no further
+    rocksdb::Slice key, value;
+    bool gone = false;
+  };
+  explicit row_sorter(const std::array<rocksdb::ColumnFamilyHandle*, family_count>& handles) {
+    for (std::size_t f = 0; f < family_count; ++f) ids_[f] = handles[f]->GetID();
+  }
+  rocksdb::Status PutCF(std::uint32_t id, const rocksdb::Slice& key, const rocksdb::Slice& value) override {
+    return add(id, {first_of(key), key, value, false});
+  }
+  rocksdb::Status DeleteCF(std::uint32_t id, const rocksdb::Slice& key) override {
+    return add(id, {first_of(key), key, {}, true});
+  }
+  rocksdb::Status DeleteRangeCF(std::uint32_t, const rocksdb::Slice&, const rocksdb::Slice&) override {
+    return rocksdb::Status::NotSupported();
+  }
+
+  /// In the order of their keys; of several with one key the last alone.
+  std::vector<row>& sorted(std::size_t f) {
+    auto& rows = rows_[f];
+    std::stable_sort(rows.begin(), rows.end(), [](const row& a, const row& b) {
+      return a.first != b.first ? a.first < b.first : a.key.compare(b.key) < 0;
+    });
+    const auto same = [](const row& a, const row& b) { return a.first == b.first && a.key == b.key; };
+    const auto begin = std::unique(rows.rbegin(), rows.rend(), same).base();
+    rows.erase(rows.begin(), begin);
+    return rows;
+  }
+
+private:
+  static std::uint64_t first_of(const rocksdb::Slice& key) noexcept {
+    std::uint64_t out = 0;
+    for (std::size_t i = 0; i < sizeof out; ++i)
+      out = (out << 8) | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0u);
+    return out;
+  }
+  rocksdb::Status add(std::uint32_t id, row r) {
+    const auto f = std::find(ids_.begin(), ids_.end(), id) - ids_.begin();
+    if (f == static_cast<std::ptrdiff_t>(family_count)) return rocksdb::Status::NotSupported();
+    rows_[static_cast<std::size_t>(f)].push_back(r);
+    return rocksdb::Status::OK();
+  }
+
+  std::array<std::uint32_t, family_count> ids_{};
+  std::array<std::vector<row>, family_count> rows_;
+};
+
 /// The write-ahead logs, kept aside before a recovery that leaves out what is damaged.
 std::string keep_logs(const std::string& path) {
   namespace fs = std::filesystem;
@@ -173,6 +237,7 @@ result<std::unique_ptr<database>> database::open(const std::string& path, bool r
   const auto log = std::make_shared<notice_logger>();
   auto options = database_options(log);
   const auto families = descriptors();
+  if (!read_only) remove_new_tables(path); // of a process that was killed over them
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   const auto attempt = [&] {
@@ -219,12 +284,58 @@ database::~database() {
   db_->Close();
 }
 
-status database::write(rocksdb::WriteBatch& batch, bool durable) {
+status database::revive() {
   if (read_only_) return error{errc::store_unusable, "the store '" + path_ + "' is open for reading only", {}};
   if (failing_) {
     if (const auto s = db_->Resume(); !s.ok()) return error_of(s, "write to");
     failing_ = false;
   }
+  return {};
+}
+
+status database::write_tables(rocksdb::WriteBatch& batch) {
+  if (auto ready = revive(); !ready) return ready;
+  row_sorter rows(handles_);
+  if (!batch.Iterate(&rows).ok()) return write(batch, true);
+  std::vector<rocksdb::IngestExternalFileArg> taken;
+  rocksdb::Status s;
+  int number = 0;
+  for (std::size_t f = 0; f < family_count && s.ok(); ++f) {
+    const auto& sorted = rows.sorted(f);
+    if (sorted.empty()) continue;
+    rocksdb::Options options = db_->GetOptions(handles_[f]);
+    // Keys of the cache lie anywhere: its tables are merged later on, and compressed well then.
+    if (static_cast<family>(f) == family::cache) options.bottommost_compression = rocksdb::kDisableCompressionOption;
+    rocksdb::IngestExternalFileArg arg;
+    arg.column_family = handles_[f];
+    arg.options.move_files = true;
+    arg.options.write_global_seqno = false; // its checksum stays what it is
+    for (std::size_t at = 0; at < sorted.size() && s.ok();) {
+      // A table for each kind of row among the records: those of a later write come behind these, and need no merging.
+      const char kind = sorted[at].key[0];
+      const std::string file = path_ + "/" + std::to_string(++number) + std::string(new_table);
+      rocksdb::SstFileWriter to(rocksdb::EnvOptions(), options, handles_[f]);
+      s = to.Open(file);
+      for (; at < sorted.size() && s.ok(); ++at) {
+        const auto& r = sorted[at];
+        if (static_cast<family>(f) == family::records && r.key[0] != kind) break;
+        s = r.gone ? to.Delete(r.key) : to.Put(r.key, r.value);
+      }
+      if (s.ok()) s = to.Finish();
+      arg.external_files.push_back(file);
+    }
+    taken.push_back(std::move(arg));
+  }
+  if (s.ok()) {
+    s = db_->IngestExternalFiles(taken);
+    failing_ = !s.ok();
+  }
+  remove_new_tables(path_);
+  return s.ok() ? status() : status(error_of(s, "write to"));
+}
+
+status database::write(rocksdb::WriteBatch& batch, bool durable) {
+  if (auto ready = revive(); !ready) return ready;
   rocksdb::WriteOptions o;
   o.sync = durable;
   if (const auto s = db_->Write(o, &batch); !s.ok()) {

@@ -12,7 +12,8 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr std::size_t together = 4096;
+/// Of so many the store makes tables (storage/database.hpp), which is the quick way; about 1 kB each.
+constexpr std::size_t together = 16384;
 
 /// Fills in what the file's own value was, where the new one is another.
 void restate(measurement& m, const std::function<void(measurement&)>& with) {

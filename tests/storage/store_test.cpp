@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 
@@ -690,6 +692,51 @@ BOOST_AUTO_TEST_CASE(spaces_without_parameters_and_wide_ones_are_stored) {
   BOOST_TEST(all[0].config.size() == 0u);
   BOOST_TEST(bool(all[1].config == configuration(wide)));
   clean(*s);
+}
+
+// An import of so many at once is written as tables of their own (storage/database.hpp).
+BOOST_AUTO_TEST_CASE(thousands_of_records_at_once_are_there_like_any_others) {
+  const scratch_folder scratch;
+  const auto of = make();
+  const auto entry = entry_of(*of);
+  constexpr std::int64_t count = 12'000;
+  std::vector<trial_ptr> trials;
+  std::vector<outcome_ptr> results;
+  for (std::int64_t n = 0; n < count; ++n) {
+    trials.push_back(ask(of, n / 2)); // each configuration twice: the later one counts
+    results.push_back(measured(static_cast<double>((n * 7919) % count) + 1));
+  }
+  std::vector<foreign_record> records;
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    records.push_back({&entry, trials[i]->key, &trials[i]->config, results[i].get(), {}});
+  double best = 1e9;
+  for (std::size_t i = 1; i < results.size(); i += 2) best = std::min(best, results[i]->measured()->value);
+  {
+    auto s = open(scratch.store());
+    // Something of the same task lies in memory already, unflushed.
+    std::vector<record_item> first{item(ask(of, -1), measured(50'000))};
+    BOOST_REQUIRE(s->append(first, {}).ok());
+    BOOST_REQUIRE(s->append_new(records).ok());
+    BOOST_TEST(std::count_if(records.begin(), records.end(), [](const auto& r) { return r.added; }) == count);
+    BOOST_TEST(s->verify()->ok());
+    BOOST_TEST(s->append_new(records).ok());
+    BOOST_TEST(std::count_if(records.begin(), records.end(), [](const auto& r) { return r.added; }) == 0);
+    std::vector<record_item> last{item(ask(of, -2), measured(60'000))};
+    BOOST_REQUIRE(s->append(last, {}).ok());
+    BOOST_TEST(last[0].record == static_cast<std::uint64_t>(count) + 2);
+  }
+  // What a killed process left of its tables is no trouble, and goes.
+  const auto left = scratch.store() + "/7.new";
+  std::ofstream(left) << "half a table";
+  const auto s = open(scratch.store());
+  BOOST_TEST(!std::filesystem::exists(left));
+  BOOST_TEST(s->verify()->ok());
+  BOOST_TEST(s->statistics()->records == static_cast<std::uint64_t>(count) + 2);
+  BOOST_TEST(s->statistics()->cache_entries == static_cast<std::uint64_t>(count) / 2 + 2);
+  BOOST_TEST(s->best(of->identity.task_key)->at(0).result.measured()->value == best);
+  const auto again = s->cached_record(trials[1]->key);
+  BOOST_REQUIRE(again.ok());
+  BOOST_TEST((*again)->result.measured()->value == results[1]->measured()->value);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
