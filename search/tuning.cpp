@@ -154,9 +154,50 @@ observation tuning::observe(const outcome& o) const {
   return {observation::status::failed, 0};
 }
 
+observation tuning::observe(const estimate& guess) const {
+  const bool maximize = task_->metric().direction == goal::maximize;
+  return {observation::status::censored, maximize ? -guess.value : guess.value};
+}
+
+void tuning::known_near(const configuration& config, const key128& key, const outcome& result) {
+  if (!near_ || !conclusive(result)) return;
+  const auto p = space_->to_point(config);
+  if (!p) return;
+  if (const auto* m = result.measured())
+    near_->measured(*p, key, m->value);
+  else
+    near_->unmeasured(*p);
+}
+
+std::optional<estimate> tuning::estimate_of(trial_number number) {
+  const flight* f = flight_of(number);
+  if (!near_ || f == nullptr || contenders_.empty()) return std::nullopt;
+  return near_->estimate_of(f->at, contenders_.front().result->measured()->value);
+}
+
+std::optional<told_step> tuning::tell_estimate(const trial& which, const estimate& guess, nanoseconds now) {
+  if (flight_of(which.number) == nullptr || which.session != session_) return std::nullopt;
+  const told_step step{which.number, asked_};
+  strategy_->tell(land(which.number), observe(guess));
+  side_by_side_.clear();
+  ++counts_.proposed;
+  ++counts_.estimated;
+  if (limits_.trials && counts_.proposed >= *limits_.trials) stop(stop_reason::trials);
+  tick(now);
+  return step;
+}
+
+void tuning::replay_estimate(const told_step& step, const configuration& config, const estimate& guess) {
+  tell_at(step, config, observe(guess));
+  side_by_side_.clear();
+  ++counts_.proposed;
+  ++counts_.estimated;
+}
+
 void tuning::take(const configuration& config, const key128& key, trial_number number, const outcome_ptr& result,
                   bool memory) {
   side_by_side_.clear();
+  known_near(config, key, *result);
   ++counts_.proposed;
   if (memory) ++counts_.cached;
   if (const auto* f = result->failed()) {
@@ -214,6 +255,7 @@ void tuning::contend(best_so_far one) {
 
 told_step tuning::amend(trial_number number, const configuration& config, const key128& key, const outcome_ptr& result,
                         const amendment& why) {
+  known_near(config, key, *result);
   std::erase_if(contenders_, [&key](const best_so_far& c) { return c.key == key; });
   if (standard_ && standard_->key == key) {
     standard_.reset();
@@ -249,17 +291,21 @@ trial_ptr tuning::again(const best_so_far& which, purpose why, nanoseconds now) 
   return out;
 }
 
-void tuning::replay(const told_step& step, const configuration& config, const key128& key, const outcome_ptr& result) {
+void tuning::tell_at(const told_step& step, const configuration& config, const observation& how) {
   trial_number number = 0;
   while (asked_ < step.asked_before || asked_ <= step.number)
     if (!ask(number)) break;
   const auto* at = flight_of(step.number);
   if (at != nullptr && space_->to_configuration(at->at) == config) {
-    strategy_->tell(land(step.number), observe(*result));
+    strategy_->tell(land(step.number), how);
   } else {
     if (at != nullptr) strategy_->tell(land(step.number), {observation::status::dropped, 0});
-    if (const auto p = space_->to_point(config); p && space_->contains(*p)) strategy_->tell(*p, observe(*result));
+    if (const auto p = space_->to_point(config); p && space_->contains(*p)) strategy_->tell(*p, how);
   }
+}
+
+void tuning::replay(const told_step& step, const configuration& config, const key128& key, const outcome_ptr& result) {
+  tell_at(step, config, observe(*result));
   take(config, key, step.number, result, true);
   faults_ = 0;
 }

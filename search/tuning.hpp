@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/task.hpp"
+#include "search/near_reuse.hpp"
 #include "search/space.hpp"
 #include "search/strategy.hpp"
 
@@ -47,10 +48,11 @@ struct settled {
 };
 
 struct tuning_counts {
-  std::uint64_t proposed = 0; ///< told to the strategy: distinct configurations
-  std::uint64_t measured = 0; ///< by this process, those that were stopped early among them
-  std::uint64_t bounded = 0;  ///< of them, stopped early: without a value
-  std::uint64_t cached = 0;   ///< answered from memory (the cache or the session's own past), failures among them
+  std::uint64_t proposed = 0;  ///< told to the strategy: distinct configurations
+  std::uint64_t measured = 0;  ///< by this process, those that were stopped early among them
+  std::uint64_t bounded = 0;   ///< of them, stopped early: without a value
+  std::uint64_t estimated = 0; ///< not measured: their neighbours said enough
+  std::uint64_t cached = 0;    ///< answered from memory (the cache or the session's own past), failures among them
   std::array<std::uint64_t, all_failure_kinds.size()> failed{}; ///< by kind, from whatever source
   std::uint64_t failures() const noexcept;
 };
@@ -105,6 +107,20 @@ public:
   /// where that says nothing of the times between, as the caller measured by itself.
   std::optional<told_step> tell(const trial& which, const outcome_ptr& result, bool from_cache, nanoseconds now,
                                 std::optional<nanoseconds> arrived = std::nullopt);
+
+  /// From now on what lies between equal measurements may be estimated (search/near_reuse.hpp); `tolerance` is a
+  /// fraction.
+  void estimate_near(double tolerance) { near_.emplace(space_, task_->metric().direction, tolerance); }
+  /// What another session has measured of this task, for estimates. @pre estimate_near()
+  void known_near(const configuration& config, const key128& key, const outcome& result);
+  /// What a trial in flight may be taken to come to, by what is known now; none: it is to be measured.
+  std::optional<estimate> estimate_of(trial_number number);
+  /// The trial is not measured: this is taken for it. The strategy is told that its cost is no less than that (as of
+  /// one that was stopped early), so that no model takes it for measured. Returns the step for the journal; none for a
+  /// trial that is not in flight.
+  std::optional<told_step> tell_estimate(const trial& which, const estimate& guess, nanoseconds now);
+  /// The same, played back. @pre begin() was not called
+  void replay_estimate(const told_step& step, const configuration& config, const estimate& guess);
 
   /// Work of the strategy's that may be run beside the search: it is in the caller's hands until end_training(). Null:
   /// none. Where nobody takes it, the strategy does it itself when it is needed.
@@ -176,6 +192,8 @@ private:
   void take(const configuration& config, const key128& key, trial_number number, const outcome_ptr& result,
             bool memory);
   observation observe(const outcome& o) const;
+  observation observe(const estimate& guess) const;
+  void tell_at(const told_step& step, const configuration& config, const observation& how);
   void contend(best_so_far one);
   void learn_noise(const measurement& m);
   std::optional<double> noise() const;
@@ -203,6 +221,7 @@ private:
   std::optional<nanoseconds> ends_at_;
   std::uint32_t faults_ = 0;
   std::shared_ptr<training> lent_;
+  std::optional<near_reuse> near_;
   stop_reason why_ = stop_reason::none;
 };
 
