@@ -62,9 +62,13 @@ public:
   void drop_cached(std::span<const key128> gone) override;
   void count(const storage::cache_figures& since_last, std::span<const storage::task_uses> by_task) override;
   result<std::uint64_t> drop_cached(const digest& task) override;
+  status append_new(std::span<storage::foreign_record> records) override;
+  result<std::vector<storage::forgotten>> forget(std::span<const digest> tasks, const storage::retention& how) override;
+  status compact() override;
   bool claim(const trial& what, bool anew, nanoseconds limit) override;
   void release(const key128& key) override;
   void listen(std::function<void(std::vector<storage::claim_answer>)> hear) override;
+  void on_forgotten(std::function<void(std::vector<digest>)> hear) override;
 
 private:
   /// What of an append has been sent, and may have to be sent again.
@@ -98,7 +102,13 @@ private:
   result<std::unique_ptr<storage::store>> look() const;
   /// Waits for an owner or for being it. Errors: why there is none.
   status settled();
-  result<Envelope> call(std::function<Envelope(store_client&)> make);
+  /// With `patiently` it waits for as long as the owner is there at all.
+  /// Of an owner that is there and says nothing.
+  error silent() const;
+  result<Envelope> call(std::function<Envelope(store_client&)> make, bool patiently = false);
+  /// What changes the store as a whole, by the owner, whoever that is by then. Null: this process is the owner.
+  result<std::optional<Envelope>> change(const std::function<Envelope()>& make);
+  void heard_forgotten(std::vector<digest> tasks);
   void post_to_owner(std::function<Envelope()> make);
   status append_part(std::span<storage::record_item> records, std::span<const storage::step_item> steps,
                      const storage::append_origin& origin);
@@ -115,6 +125,7 @@ private:
   enum class role : std::uint8_t { seeking, owner, member } role_ = role::seeking;
   std::optional<error> failed_;  ///< it cannot be begun
   std::optional<error> trouble_; ///< why it is still seeking
+  std::string held_by_;          ///< who had the store when it was last asked for: a sentence that names it
   std::vector<std::string> notices_;
   std::shared_ptr<storage::store> store_;       ///< the owner's; set once
   std::atomic<store_server*> serving_{nullptr}; ///< the same
@@ -125,12 +136,14 @@ private:
 
   std::mutex hear_lock_;
   std::function<void(std::vector<storage::claim_answer>)> hear_;
+  std::function<void(std::vector<digest>)> hear_forgotten_;
 
   // The loop's.
   std::shared_ptr<socket_place> place_;
   std::unique_ptr<store_server> server_;
   std::shared_ptr<store_client> client_;
-  bool ready_ = false; ///< the client has been greeted
+  bool ready_ = false;   ///< the client has been greeted
+  bool changes_ = false; ///< the owner takes changes
   bool ever_ = false, stopping_ = false, was_member_ = false;
   nanoseconds begun_at_{0};
   backoff pauses_;
@@ -196,6 +209,10 @@ void shared_store::seek() {
     // While it was the owner's to say so, it was good: perhaps it becomes so again.
     return ever_ ? seek_later(opened.err()) : give_up(opened.err());
   }
+  {
+    const std::lock_guard guard(lock_);
+    held_by_ = opened.err().message;
+  }
   if (!place_) {
     auto place = socket_place::open(folder_);
     if (!place) return seek_later(opened.err());
@@ -243,8 +260,9 @@ void shared_store::become_owner(std::unique_ptr<storage::store> opened) {
     if (auto place = socket_place::open(folder_)) place_ = *place;
   store_server_options serving;
   if (place_ && place_->others()) serving.grace = options_.grace;
-  server_ = std::make_unique<store_server>(loop_, store, serving,
-                                           [this](std::vector<storage::claim_answer> a) { hear(std::move(a)); });
+  server_ = std::make_unique<store_server>(
+      loop_, store, serving, [this](std::vector<storage::claim_answer> a) { hear(std::move(a)); },
+      [this](std::vector<digest> t) { heard_forgotten(std::move(t)); });
   [[maybe_unused]] const auto trimmed = store->trim_senders(senders_kept);
   if (was_member_) {
     std::vector<claim_ask> asked;
@@ -274,7 +292,11 @@ void shared_store::become_owner(std::unique_ptr<storage::store> opened) {
 
 void shared_store::become_member(int socket) {
   store_client::events tell;
-  tell.ready = [this](const agreement&) { welcomed(); };
+  tell.ready = [this](const agreement& agreed) {
+    changes_ = agreed.has(changes_feature);
+    welcomed();
+  };
+  tell.forgotten = [this](std::vector<digest> t) { heard_forgotten(std::move(t)); };
   tell.claimed = [this](std::vector<storage::claim_answer> a) { heard(std::move(a)); };
   tell.lost = [this](const error& why, bool refused) { lost(why, refused); };
   ready_ = false;
@@ -327,7 +349,9 @@ void shared_store::lost(const error& why, bool refused) {
   if (stopping_) return;
   if (was_ready) lost_at_ = system_time().monotonic();
   if (refused && !ever_) return give_up({errc::store_busy, "the store '" + folder_ + "': " + why.message, {}});
-  seek_later({errc::store_busy, "the store '" + folder_ + "' has lost its owner: " + why.message, {}});
+  // One that never greeted is there, and stopped perhaps.
+  seek_later(was_ready ? error{errc::store_busy, "the store '" + folder_ + "' has lost its owner: " + why.message, {}}
+                       : silent());
 }
 
 // --- claims ---
@@ -335,6 +359,21 @@ void shared_store::lost(const error& why, bool refused) {
 void shared_store::hear(std::vector<storage::claim_answer> answers) {
   const std::lock_guard guard(hear_lock_);
   if (hear_) hear_(std::move(answers));
+}
+
+void shared_store::heard_forgotten(std::vector<digest> tasks) {
+  {
+    // What it was opened for is not there any more.
+    const std::lock_guard guard(view_lock_);
+    old_view_ = nullptr;
+  }
+  const std::lock_guard guard(hear_lock_);
+  if (hear_forgotten_) hear_forgotten_(std::move(tasks));
+}
+
+void shared_store::on_forgotten(std::function<void(std::vector<digest>)> hear) {
+  const std::lock_guard guard(hear_lock_);
+  hear_forgotten_ = std::move(hear);
 }
 
 void shared_store::heard(std::vector<storage::claim_answer> answers) {
@@ -429,7 +468,16 @@ status shared_store::settled() {
   return trouble_ ? *trouble_ : error{errc::store_busy, "the store '" + folder_ + "' has no owner", {}};
 }
 
-result<Envelope> shared_store::call(std::function<Envelope(store_client&)> make) {
+error shared_store::silent() const {
+  const std::lock_guard guard(lock_);
+  return {errc::store_busy,
+          (held_by_.empty() ? "the store '" + folder_ + "' is in use" : held_by_) +
+              ", which does not answer; if it is stopped, let it go on (kill -CONT) or end it: until then what is "
+              "measured cannot be kept, and the search waits",
+          {}};
+}
+
+result<Envelope> shared_store::call(std::function<Envelope(store_client&)> make, bool patiently) {
   struct waiting {
     std::mutex lock;
     std::condition_variable came;
@@ -450,14 +498,24 @@ result<Envelope> shared_store::call(std::function<Envelope(store_client&)> make)
     client_->request(make(*client_), give);
   });
   std::unique_lock guard(w->lock);
-  if (w->came.wait_for(guard, options_.call, [&] { return w->answer.has_value(); })) return *std::move(w->answer);
+  const auto answered = [&] { return w->came.wait_for(guard, options_.call, [&] { return w->answer.has_value(); }); };
+  if (answered()) return *std::move(w->answer);
+  for (auto there = std::make_shared<std::atomic<bool>>(true); patiently && there->exchange(false);) {
+    asio::post(loop_, [this, w, there] {
+      if (!ready_ || client_ != w->asked.lock()) return;
+      Envelope ping;
+      ping.mutable_ping();
+      client_->request(std::move(ping), [there](const result<Envelope>& a) { *there = a.ok(); });
+    });
+    if (answered()) return *std::move(w->answer);
+  }
   // A stopped owner: perhaps there will be another.
   asio::post(loop_, [this, w] {
     if (!client_ || client_ != w->asked.lock()) return;
     client_->close();
     lost({errc::network, "it does not answer", {}}, false);
   });
-  return error{errc::store_busy, "the process that owns the store '" + folder_ + "' does not answer", {}};
+  return silent();
 }
 
 void shared_store::post_to_owner(std::function<Envelope()> make) {
@@ -666,9 +724,98 @@ void shared_store::drop_cached(std::span<const key128> gone) {
   if (const auto mine = own()) mine->drop_cached(gone);
 }
 
+result<std::optional<Envelope>> shared_store::change(const std::function<Envelope()>& make) {
+  for (;;) {
+    if (auto ready = settled(); !ready) return ready.err();
+    if (own()) return std::optional<Envelope>();
+    // Its features are the loop's to know.
+    auto able = std::make_shared<std::atomic<bool>>(true);
+    auto answer = call(
+        [this, &make, able](store_client&) {
+          *able = changes_;
+          if (changes_) return make();
+          Envelope ping;
+          ping.mutable_ping();
+          return ping;
+        },
+        true);
+    if (!*able)
+      return error{errc::store_busy,
+                   "the process that owns the store '" + folder_ + "' is of an older version, which cannot do that",
+                   {}};
+    if (answer) return std::optional(*std::move(answer));
+    // Lost, or ended on the way out: whoever owns it next.
+    if (answer.err().code != errc::network && answer.err().code != errc::cancelled) return answer.err();
+  }
+}
+
 result<std::uint64_t> shared_store::drop_cached(const digest& task) {
-  if (const auto mine = own()) return mine->drop_cached(task);
-  return error{errc::store_busy, "another process owns the store '" + folder_ + "'", {}};
+  const auto answer = change([&] {
+    Envelope out;
+    to(std::span(&task, 1), *out.mutable_forget()->mutable_tasks());
+    out.mutable_forget()->set_cache_only(true);
+    return out;
+  });
+  if (!answer) return answer.err();
+  if (!*answer) {
+    auto dropped = own()->drop_cached(task);
+    if (dropped) serving_.load()->forgotten({task});
+    return dropped;
+  }
+  std::vector<storage::forgotten> all;
+  if (auto good = from((*answer)->forgotten(), all); !good) return good.err();
+  return all.empty() ? 0 : all.front().cache_entries;
+}
+
+status shared_store::append_new(std::span<storage::foreign_record> records) {
+  // As many at once as make a message of a good size.
+  constexpr std::size_t together = 1024;
+  while (!records.empty()) {
+    const auto part = records.first(std::min(together, records.size()));
+    const auto answer = change([&] {
+      Envelope out;
+      to(part, *out.mutable_import());
+      return out;
+    });
+    if (!answer) return answer.err();
+    if (!*answer) return own()->append_new(records);
+    const auto& added = (*answer)->imported().added();
+    if (static_cast<std::size_t>(added.size()) != part.size())
+      return error{errc::internal, "the owner of the store has answered something else", {}};
+    for (std::size_t i = 0; i < part.size(); ++i) part[i].added = added[static_cast<int>(i)];
+    records = records.subspan(part.size());
+  }
+  return {};
+}
+
+result<std::vector<storage::forgotten>> shared_store::forget(std::span<const digest> tasks,
+                                                             const storage::retention& how) {
+  const auto answer = change([&] {
+    Envelope out;
+    to(tasks, *out.mutable_forget()->mutable_tasks());
+    to(how, *out.mutable_forget());
+    return out;
+  });
+  if (!answer) return answer.err();
+  if (!*answer) {
+    auto* server = serving_.load();
+    auto done = own()->forget(tasks, how, false, server->under_way());
+    if (done) server->forgotten({tasks.begin(), tasks.end()});
+    return done;
+  }
+  std::vector<storage::forgotten> all;
+  if (auto good = from((*answer)->forgotten(), all); !good) return good.err();
+  return all;
+}
+
+status shared_store::compact() {
+  const auto answer = change([] {
+    Envelope out;
+    out.mutable_compact();
+    return out;
+  });
+  if (!answer) return answer.err();
+  return *answer ? status() : own()->compact();
 }
 
 void shared_store::count(const storage::cache_figures& since_last, std::span<const storage::task_uses> by_task) {
@@ -678,6 +825,8 @@ void shared_store::count(const storage::cache_figures& since_last, std::span<con
     auto& f = *out.mutable_figures();
     f.set_hits(since_last.hits);
     f.set_evicted(since_last.evicted);
+    f.set_saved_ns(since_last.saved.count());
+    f.set_spent_ns(since_last.spent.count());
     for (const auto n : since_last.causes) f.add_causes(n);
     for (const auto& t : all) {
       auto& one = *f.add_by_task();

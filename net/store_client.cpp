@@ -56,6 +56,12 @@ void store_client::take(std::string_view body) {
     tell_.claimed(std::move(heard));
     return;
   }
+  if (message.has_forgotten_tasks()) {
+    std::vector<digest> tasks;
+    if (auto good = from(message.forgotten_tasks().tasks(), tasks); !good) return lose(good.err(), false);
+    if (tell_.forgotten) tell_.forgotten(std::move(tasks));
+    return;
+  }
   lose(message.has_failed() ? error_of(message.failed()) : error{errc::network, "a message that is not expected", {}},
        false);
 }

@@ -20,6 +20,7 @@ public:
   struct events {
     std::function<void(const agreement&)> ready;
     std::function<void(std::vector<storage::claim_answer>)> claimed;
+    std::function<void(std::vector<digest>)> forgotten;
     /// Once, unless it was closed from here. `refused`: the owner said why, and would say so again.
     std::function<void(const error& why, bool refused)> lost;
   };

@@ -31,7 +31,7 @@ nanoseconds limit_from(std::int64_t ns) {
 abilities store_abilities() {
   abilities out;
   out.magic = "attune store";
-  out.features = {"append", "sessions", "claims"};
+  out.features = {"append", "sessions", "claims", changes_feature};
   out.program = "attune";
   return out;
 }
@@ -125,6 +125,112 @@ task_ptr known_tasks::find(std::uint32_t number) const {
   return at == tasks_.end() ? nullptr : at->second;
 }
 
+void to(std::span<const storage::foreign_record> from, wire::v1::Import& out) {
+  std::unordered_map<const storage::task_entry*, std::uint32_t> numbers;
+  for (const auto& r : from) {
+    const auto [at, fresh] = numbers.try_emplace(r.task, static_cast<std::uint32_t>(numbers.size()));
+    if (fresh) convert::to(*r.task, at->second, *out.add_tasks());
+    auto& one = *out.add_records();
+    one.set_task(at->second);
+    one.set_key(r.key.bytes.data(), r.key.bytes.size());
+    convert::to(*r.config, *one.mutable_configuration());
+    convert::to(*r.result, *one.mutable_outcome());
+    one.set_session(r.session.data(), r.session.size());
+  }
+}
+
+status from(const wire::v1::Import& in, import_group& out) {
+  const auto count = static_cast<std::size_t>(in.records_size());
+  out.tasks.resize(static_cast<std::size_t>(in.tasks_size()));
+  for (int i = 0; i < in.tasks_size(); ++i)
+    if (auto good = convert::from(in.tasks(i), out.tasks[static_cast<std::size_t>(i)]); !good) return good;
+  out.configurations.resize(count);
+  out.results.resize(count);
+  out.records.resize(count);
+  task_identity of; // of which the key alone is asked
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& r = in.records(static_cast<int>(i));
+    if (r.task() >= out.tasks.size()) return bad("a record of a task that was not named");
+    if (auto good = convert::from(r.configuration(), out.configurations[i]); !good) return good;
+    if (auto good = convert::from(r.outcome(), out.results[i]); !good) return good;
+    auto& one = out.records[i];
+    one.task = &out.tasks[r.task()];
+    one.config = &out.configurations[i];
+    one.result = &out.results[i];
+    one.session = r.session();
+    if (auto good = key_from(r.key(), one.key); !good) return good;
+    of.task_key = one.task->task;
+    if (one.key != measurement_key(of, one.config->canonical()))
+      return bad("a record's key is not that of its configuration");
+  }
+  return {};
+}
+
+void to(const storage::retention& from, wire::v1::Forget& out) {
+  out.set_keep_best(from.keep_best);
+  out.set_boundary(from.boundary);
+  out.set_reservoir(from.reservoir);
+  if (from.newer_than) out.set_newer_than_ns(from.newer_than->count());
+}
+
+storage::retention retention_of(const wire::v1::Forget& in) {
+  storage::retention out;
+  out.keep_best = in.keep_best();
+  out.boundary = in.boundary();
+  out.reservoir = in.reservoir();
+  if (in.has_newer_than_ns()) out.newer_than = nanoseconds(in.newer_than_ns());
+  return out;
+}
+
+void to(const std::vector<storage::forgotten>& from, wire::v1::Forgotten& out) {
+  for (const auto& f : from) {
+    auto& t = *out.add_tasks();
+    t.set_task(f.task.bytes.data(), f.task.bytes.size());
+    t.set_records(f.records);
+    t.set_folded(f.folded);
+    t.set_kept(f.kept);
+    t.set_best(f.best);
+    t.set_boundary(f.boundary);
+    t.set_reservoir(f.reservoir);
+    t.set_newer(f.newer);
+    t.set_cache_entries(f.cache_entries);
+    t.set_sessions(f.sessions);
+    t.set_held(f.held);
+  }
+}
+
+status from(const wire::v1::Forgotten& in, std::vector<storage::forgotten>& out) {
+  for (const auto& t : in.tasks()) {
+    auto& f = out.emplace_back();
+    if (t.task().size() != f.task.bytes.size()) return bad("a task is not one");
+    std::copy(t.task().begin(), t.task().end(), f.task.bytes.begin());
+    f.records = t.records();
+    f.folded = t.folded();
+    f.kept = t.kept();
+    f.best = t.best();
+    f.boundary = t.boundary();
+    f.reservoir = t.reservoir();
+    f.newer = t.newer();
+    f.cache_entries = t.cache_entries();
+    f.sessions = t.sessions();
+    f.held = t.held();
+  }
+  return {};
+}
+
+void to(std::span<const digest> from, google::protobuf::RepeatedPtrField<std::string>& out) {
+  for (const auto& d : from) out.Add()->assign(d.view());
+}
+
+status from(const google::protobuf::RepeatedPtrField<std::string>& in, std::vector<digest>& out) {
+  for (const auto& text : in) {
+    auto& d = out.emplace_back();
+    if (text.size() != d.bytes.size()) return bad("a task is not one");
+    std::copy(text.begin(), text.end(), d.bytes.begin());
+  }
+  return {};
+}
+
 void add(const storage::record_item& item, named_tasks& names, wire::v1::Append& out) {
   auto& r = *out.add_records();
   r.set_task(names.number_of(item.what->of, out));
@@ -147,7 +253,10 @@ void add(const storage::step_item& item, named_tasks& names, wire::v1::Append& o
   if (item.record != 0) return;
   s.set_key(item.what->key.bytes.data(), item.what->key.bytes.size());
   convert::to(item.what->config, *s.mutable_configuration());
-  convert::to(*item.result, *s.mutable_outcome());
+  if (item.guess)
+    convert::to(*item.guess, *s.mutable_estimate());
+  else
+    convert::to(*item.result, *s.mutable_outcome());
 }
 
 status from(const wire::v1::AppendRecord& in, const known_tasks& tasks, storage::record_item& out) {
@@ -176,9 +285,14 @@ status from(const wire::v1::AppendStep& in, const known_tasks& tasks, storage::s
   if (in.record() == 0) {
     if (auto good = key_from(in.key(), t->key); !good) return good;
     if (auto good = convert::from(in.configuration(), t->config); !good) return good;
-    auto o = std::make_shared<outcome>();
-    if (auto good = convert::from(in.outcome(), *o); !good) return good;
-    out.result = std::move(o);
+    if (in.has_estimate()) {
+      out.guess.emplace();
+      if (auto good = convert::from(in.estimate(), *out.guess); !good) return good;
+    } else {
+      auto o = std::make_shared<outcome>();
+      if (auto good = convert::from(in.outcome(), *o); !good) return good;
+      out.result = std::move(o);
+    }
   }
   out.what = std::move(t);
   out.session = in.session();

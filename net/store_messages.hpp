@@ -6,8 +6,10 @@
 #include "proto/wire.pb.h"
 #include "storage/store_port.hpp"
 
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace attune::net {
 
@@ -58,6 +60,26 @@ public:
 private:
   std::unordered_map<std::uint32_t, task_ptr> tasks_;
 };
+
+/// The ability of an owner to take what changes the store as a whole: imports, forgetting, compaction.
+inline constexpr const char* changes_feature = "changes";
+
+void to(std::span<const storage::foreign_record> from, wire::v1::Import& out);
+/// Records from elsewhere with all that they point to.
+struct import_group {
+  std::vector<storage::task_entry> tasks;
+  std::vector<configuration> configurations;
+  std::vector<outcome> results;
+  std::vector<storage::foreign_record> records; ///< the sessions' texts stay in the message
+};
+status from(const wire::v1::Import& in, import_group& out);
+void to(const storage::retention& from, wire::v1::Forget& out);
+storage::retention retention_of(const wire::v1::Forget& in);
+void to(const std::vector<storage::forgotten>& from, wire::v1::Forgotten& out);
+status from(const wire::v1::Forgotten& in, std::vector<storage::forgotten>& out);
+/// Digests of tasks.
+void to(std::span<const digest> from, google::protobuf::RepeatedPtrField<std::string>& out);
+status from(const google::protobuf::RepeatedPtrField<std::string>& in, std::vector<digest>& out);
 
 void add(const storage::record_item& item, named_tasks& names, wire::v1::Append& out);
 void add(const storage::step_item& item, named_tasks& names, wire::v1::Append& out);

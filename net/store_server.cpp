@@ -23,11 +23,12 @@ nanoseconds now() { return system_time().monotonic(); }
 } // namespace
 
 store_server::store_server(asio::io_context& loop, std::shared_ptr<storage::store> store,
-                           const store_server_options& options, hear own)
+                           const store_server_options& options, hear own, hear_forgotten own_forgotten)
     : loop_(loop),
       store_(std::move(store)),
       options_(options),
       own_(std::move(own)),
+      own_forgotten_(std::move(own_forgotten)),
       acceptor_(loop),
       expiry_(loop),
       grace_(loop),
@@ -107,6 +108,94 @@ void store_server::close() {
   peers_.clear();
   if (place_) place_->remove();
   place_ = nullptr;
+  {
+    const std::lock_guard guard(changes_lock_);
+    no_more_changes_ = true;
+    changes_.clear();
+  }
+  changes_came_.notify_all();
+  if (!changer_.joinable()) return;
+  // Whoever asked for it asks the next owner.
+  store_->end_compaction();
+  changer_.join();
+}
+
+status store_server::change(holder who, peer& p, std::uint64_t request, std::function<result<Envelope>()> what) {
+  constexpr std::size_t most = 4;
+  if (++p.changes > most) return bad("too many changes at one time");
+  {
+    const std::lock_guard guard(changes_lock_);
+    changes_.emplace_back([this, who, request, what = std::move(what), alive = alive_] {
+      auto done = std::make_shared<result<Envelope>>(what());
+      asio::post(loop_, [this, who, request, done, alive] {
+        if (!*alive) return;
+        const auto at = peers_.find(who);
+        if (at == peers_.end()) return;
+        --at->second.changes;
+        if (*done)
+          answer(at->second, request, **done);
+        else
+          fail(at->second, request, done->err());
+      });
+    });
+  }
+  changes_came_.notify_all();
+  if (changer_.joinable()) return {};
+  changer_ = std::thread([this] {
+    for (;;) {
+      std::function<void()> next;
+      {
+        std::unique_lock guard(changes_lock_);
+        changes_came_.wait(guard, [&] { return no_more_changes_ || !changes_.empty(); });
+        if (no_more_changes_) return;
+        next = std::move(changes_.front());
+        changes_.pop_front();
+      }
+      next();
+    }
+  });
+  return {};
+}
+
+std::vector<std::string> store_server::under_way() {
+  const std::lock_guard guard(lock_);
+  std::vector<std::string> out;
+  for (const auto& [id, who] : sessions_) out.push_back(id);
+  return out;
+}
+
+void store_server::forgotten(std::vector<digest> tasks) {
+  asio::post(loop_, [this, alive = alive_, tasks = std::move(tasks)] {
+    if (!*alive) return;
+    Envelope out;
+    to(tasks, *out.mutable_forgotten_tasks()->mutable_tasks());
+    const auto text = out.SerializeAsString();
+    for (auto& [who, p] : peers_)
+      if (p.greeted && p.hears_changes) p.wire->send(text);
+    if (own_forgotten_) own_forgotten_(tasks);
+  });
+}
+
+result<Envelope> store_server::forget(const wire::v1::Forget& message) {
+  std::vector<digest> tasks;
+  if (auto good = from(message.tasks(), tasks); !good) return good.err();
+  std::vector<storage::forgotten> all;
+  if (message.cache_only()) {
+    for (const auto& t : tasks) {
+      const auto dropped = store_->drop_cached(t);
+      if (!dropped) return dropped.err();
+      all.emplace_back().task = t;
+      all.back().cache_entries = *dropped;
+    }
+  } else {
+    auto done = store_->forget(tasks, retention_of(message), false, under_way());
+    if (!done) return done.err();
+    all = *std::move(done);
+  }
+  forgotten(std::move(tasks));
+  Envelope out;
+  to(all, *out.mutable_forgotten());
+  return out;
 }
 
 void store_server::lose(holder who) {
@@ -166,6 +255,7 @@ status store_server::greet(peer& p, const wire::v1::Hello& hello, std::uint64_t 
   if (!agreed) return agreed.err();
   std::memcpy(p.id.bytes.data(), hello.peer().data(), p.id.bytes.size());
   p.greeted = true;
+  p.hears_changes = agreed->has(changes_feature);
   p.wire->established();
   Envelope out;
   *out.mutable_welcome() = welcome_of(mine, *agreed);
@@ -243,6 +333,8 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     storage::cache_figures figures;
     figures.hits = message.figures().hits();
     figures.evicted = message.figures().evicted();
+    figures.saved = nanoseconds(message.figures().saved_ns());
+    figures.spent = nanoseconds(message.figures().spent_ns());
     for (int c = 0; c < message.figures().causes_size() && c < static_cast<int>(figures.causes.size()); ++c)
       figures.causes[static_cast<std::size_t>(c)] = message.figures().causes(c);
     std::vector<storage::task_uses> by_task;
@@ -255,6 +347,24 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     store_->count(figures, by_task);
     return {};
   }
+  case Envelope::kImport:
+    return change(who, p, request, [this, body = message.import()]() -> result<Envelope> {
+      import_group group;
+      if (auto good = from(body, group); !good) return good.err();
+      if (auto done = store_->append_new(group.records); !done) return done.err();
+      Envelope done;
+      for (const auto& r : group.records) done.mutable_imported()->add_added(r.added);
+      return done;
+    });
+  case Envelope::kForget:
+    return change(who, p, request, [this, body = message.forget()] { return forget(body); });
+  case Envelope::kCompact:
+    return change(who, p, request, [this]() -> result<Envelope> {
+      if (auto done = store_->compact(); !done) return done.err();
+      Envelope done;
+      done.mutable_done();
+      return done;
+    });
   case Envelope::kPing:
     out.mutable_done();
     answer(p, request, out);

@@ -10,9 +10,13 @@
 #include <asio/steady_timer.hpp>
 
 #include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -31,13 +35,16 @@ struct store_server_options {
 /// cannot be understood, or too much, loses its connection, its flights and its waiting, and nothing else happens.
 ///
 /// Threads: on that of `loop`, but for claim(), release(), begin_session() and end_session(), which are the own
-/// process's and may be called from any. Where no other process has ever come, they take a lock and nothing more.
+/// process's and may be called from any. What changes the store as a whole (imports, forgetting, compaction) is done on
+/// a thread of its own, one after the other, which lives from the first of it on. Where no other process has ever come,
+/// they take a lock and nothing more.
 class store_server {
 public:
   using hear = std::function<void(std::vector<storage::claim_answer>)>;
+  using hear_forgotten = std::function<void(std::vector<digest>)>;
 
   store_server(asio::io_context& loop, std::shared_ptr<storage::store> store, const store_server_options& options,
-               hear own);
+               hear own, hear_forgotten own_forgotten = {});
   ~store_server();
   store_server(const store_server&) = delete;
   store_server& operator=(const store_server&) = delete;
@@ -54,6 +61,10 @@ public:
   void release(const key128& key);
   bool begin_session(const std::string& id);
   void end_session(const std::string& id);
+  /// The sessions whose steps are being written, by whomever. From any thread.
+  std::vector<std::string> under_way();
+  /// Tells every process, its own too, that something of these tasks was forgotten. From any thread.
+  void forgotten(std::vector<digest> tasks);
   /// What the own process had under the owner before: flights, questions, sessions whose steps it writes.
   void inherit(const std::vector<key128>& held, std::vector<claim_ask> asked, const std::vector<std::string>& sessions);
 
@@ -66,10 +77,11 @@ private:
 
   struct peer {
     std::shared_ptr<link> wire;
-    bool greeted = false;
+    bool greeted = false, hears_changes = false;
     key128 id;
     known_tasks tasks;
-    std::size_t claims = 0; ///< asked and not answered
+    std::size_t claims = 0;  ///< asked and not answered
+    std::size_t changes = 0; ///< the same
   };
 
   void accept();
@@ -84,6 +96,10 @@ private:
   status append(holder who, peer& p, const wire::v1::Append& message, std::uint64_t request);
   status claims(holder who, peer& p, const wire::v1::Claim& message);
 
+  /// On the thread for changes; what it answers goes to `who`.
+  status change(holder who, peer& p, std::uint64_t request, std::function<result<wire::v1::Envelope>()> what);
+  result<wire::v1::Envelope> forget(const wire::v1::Forget& message);
+
   void ask(holder who, claim_ask what);
   std::optional<storage::claim_answer> known(const claim_ask& what, std::uint64_t since) const;
   void resolve(const std::vector<flight_table::waiter>& waiters);
@@ -94,6 +110,7 @@ private:
   std::shared_ptr<storage::store> store_;
   store_server_options options_;
   hear own_;
+  hear_forgotten own_forgotten_;
   std::shared_ptr<socket_place> place_;
   asio::local::stream_protocol::acceptor acceptor_;
   asio::steady_timer expiry_, grace_, retry_;
@@ -109,6 +126,12 @@ private:
   std::mutex lock_; ///< guards the table and the sessions
   flight_table table_;
   std::unordered_map<std::string, holder> sessions_; ///< who writes their steps
+
+  std::mutex changes_lock_;
+  std::condition_variable changes_came_;
+  std::deque<std::function<void()>> changes_;
+  bool no_more_changes_ = false;
+  std::thread changer_;
 };
 
 } // namespace attune::net

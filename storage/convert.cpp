@@ -269,6 +269,19 @@ status from(const v1::Outcome& in, outcome& out) {
   return {};
 }
 
+void to(const estimate& from, v1::Estimate& out) {
+  out.set_value(from.value);
+  out.set_below(from.below.bytes.data(), from.below.bytes.size());
+  out.set_above(from.above.bytes.data(), from.above.bytes.size());
+}
+
+status from(const v1::Estimate& in, estimate& out) {
+  out.value = in.value();
+  if (!std::isfinite(out.value)) return damaged("an estimate is not finite");
+  if (auto good = from(in.below(), out.below); !good) return good;
+  return from(in.above(), out.above);
+}
+
 void to(const amendment& from, v1::Amendment& out) {
   out.set_side_by_side(from.why == amendment::cause::side_by_side);
   out.set_winner(from.winner);
@@ -329,6 +342,7 @@ void to(const session_entry& from, v1::Session& out) {
   out.set_started_ns(from.started.count());
   out.set_spent_ns(from.spent.count());
   out.set_records_before(from.records_before);
+  out.set_estimates(from.estimates);
 }
 
 status from(const v1::Session& in, session_entry& out) {
@@ -339,6 +353,7 @@ status from(const v1::Session& in, session_entry& out) {
   out.started = nanoseconds(in.started_ns());
   out.spent = nanoseconds(in.spent_ns());
   out.records_before = in.records_before();
+  out.estimates = in.estimates();
   return {};
 }
 

@@ -30,6 +30,8 @@ void to(const outcome& from, v1::Outcome& out);
 status from(const v1::Outcome& in, outcome& out);
 void to(const amendment& from, v1::Amendment& out);
 amendment from(const v1::Amendment& in);
+void to(const estimate& from, v1::Estimate& out);
+status from(const v1::Estimate& in, estimate& out);
 
 void to(const task_entry& from, std::uint32_t number, v1::Task& out);
 /// Computes the digests from the forms.

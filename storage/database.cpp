@@ -386,9 +386,12 @@ status database::compact() {
   rocksdb::CompactRangeOptions o;
   o.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   for (auto* h : handles_)
-    if (const auto s = db_->CompactRange(o, h, nullptr, nullptr); !s.ok()) return error_of(s, "compact");
+    if (const auto s = db_->CompactRange(o, h, nullptr, nullptr); !s.ok())
+      return s.IsIncomplete() ? status(error{errc::cancelled, "the compaction was ended", {}}) : error_of(s, "compact");
   return {};
 }
+
+void database::end_compaction() { db_->DisableManualCompaction(); }
 
 status database::copy_to(const std::string& folder) const {
   if (!read_only_) {

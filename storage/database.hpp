@@ -52,6 +52,8 @@ public:
   status flush();
   /// Rewrites every table without what is overwritten or deleted.
   status compact();
+  /// Ends it from another thread: it answers `cancelled`. None can be begun any more.
+  void end_compaction();
   /// Makes `folder`, which is not there, a database with what this one holds: links or copies of its files, or, of one
   /// that was opened for reading (whose owner may remove files), a new one with the same keys and values.
   status copy_to(const std::string& folder) const;

@@ -355,6 +355,15 @@ void store::impl::put_steps(session_state& state) {
 }
 
 status store::impl::stage(const step_item& item) {
+  bool in_record = item.record != 0;
+  if (in_record && forgot) {
+    const auto there =
+        db->get(family::records, keys::of_record(info_of(item.what->of).number, item.record), value_scratch);
+    if (!there) return there.err();
+    in_record = *there;
+    // As if it had never been told: its trial is asked for again.
+    if (!in_record && !item.result) return {};
+  }
   const auto found = state_of(item.session);
   if (!found) return found.err();
   auto& state = **found;
@@ -368,14 +377,17 @@ status store::impl::stage(const step_item& item) {
   step.set_asked_before(item.asked_before);
   step.set_from_cache(item.from_cache);
   if (item.amends) convert::to(*item.amends, *step.mutable_amends());
-  if (item.record != 0) {
+  if (in_record) {
     step.mutable_record()->set_task(info_of(what.of).number);
     step.mutable_record()->set_record(item.record);
   } else {
     auto& all = *step.mutable_inline_();
     all.set_key(what.key.bytes.data(), what.key.bytes.size());
     convert::to(what.config, *all.mutable_configuration());
-    convert::to(*item.result, *all.mutable_outcome());
+    if (item.guess)
+      convert::to(*item.guess, *step.mutable_estimate());
+    else
+      convert::to(*item.result, *all.mutable_outcome());
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/error.hpp"
+#include "core/estimate.hpp"
 #include "core/task.hpp"
 
 #include <cstdint>
@@ -59,8 +60,9 @@ struct session_step {
   key128 key;
   configuration config;
   bool from_cache = false;
-  outcome_ptr result;
+  outcome_ptr result;                ///< null where it was estimated
   std::optional<amendment> amends{}; ///< it takes the place of the trial's earlier result
+  std::optional<estimate> guess{};   ///< it was not measured
 };
 
 /// One session: a spec with its strategy and seed.
@@ -74,6 +76,7 @@ struct session_entry {
   nanoseconds spent{0};   ///< searching, over all processes that ended in order
   /// The newest record when it began: what it took from similar tasks is not later than this one.
   record_id records_before = 0;
+  bool estimates = false; ///< steps of it may be estimates
 };
 
 /// One record to append.
@@ -94,6 +97,7 @@ struct step_item {
   bool from_cache = false;
   record_id record = 0; ///< where that very result of that configuration and task lies; 0: in no record
   std::optional<amendment> amends{};
+  std::optional<estimate> guess{}; ///< it was not measured: `result` is null
 };
 
 /// One record that comes from elsewhere. The caller keeps what it points to.
@@ -159,6 +163,7 @@ struct forgotten {
   std::uint64_t kept = 0, best = 0, boundary = 0, reservoir = 0, newer = 0; ///< that stay, and why
   std::uint64_t cache_entries = 0;                                          ///< that went with them; not told ahead
   std::uint64_t sessions = 0; ///< that rested on them, and went; of all tasks together, with the first
+  std::uint64_t held = 0;     ///< of the kept: sessions under way rest on them
 };
 
 struct task_counts {
@@ -306,15 +311,19 @@ public:
 
   /// Takes records out, for each of these tasks by the same policy, with the cache's entries for them and the sessions
   /// whose steps name them (such a session would begin anew). The best of what stays is exact. Their numbers are never
-  /// given again. Not for a store that is being tuned on. Unknown tasks are left out. With `dry_run` nothing changes.
-  result<std::vector<forgotten>> forget(std::span<const digest> tasks, const retention& how, bool dry_run);
+  /// given again. Unknown tasks are left out. With `dry_run` nothing changes. Sessions that are `under_way` stay, with
+  /// all records that they have made or that their steps name.
+  result<std::vector<forgotten>> forget(std::span<const digest> tasks, const retention& how, bool dry_run,
+                                        std::span<const std::string> under_way = {});
 
   result<store_statistics> statistics() const;
   /// The same for each task that has records, in the order of its first one.
   result<std::vector<task_statistics>> statistics_by_task() const;
   /// Writes everything anew without what was overwritten or taken out, and gives the space back. Takes the space of the
-  /// largest part of the store besides while it works; the store can be read and written meanwhile.
+  /// largest part of the store besides while it works; the store can be read and written meanwhile. Errors: also
+  /// cancelled, by end_compaction() of another thread, after which what was done by then stays done.
   status compact();
+  void end_compaction();
   /// Makes `folder`, which must not be there or be empty, a store with all that this one holds now: consistent, and
   /// usable by itself. Of a store that this process owns it is a checkpoint (hard links where the file system is the
   /// same), which takes a moment and may be done while it is written; one that was opened for reading is copied, while

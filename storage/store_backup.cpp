@@ -13,6 +13,8 @@ status store::compact() {
   return i.db->compact();
 }
 
+void store::end_compaction() { impl_->db->end_compaction(); }
+
 status store::backup(const std::string& folder) const {
   namespace fs = std::filesystem;
   auto& i = *impl_;

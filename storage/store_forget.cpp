@@ -26,6 +26,35 @@ bool names_one_of(const v1::SessionStep& step, const std::vector<doomed>& all) {
   return hit(step) || std::any_of(step.more().begin(), step.more().end(), hit);
 }
 
+/// Takes what these sessions' steps name out of what goes.
+status hold_back(const database& db, std::span<const std::string> under_way, std::vector<doomed>& all,
+                 std::vector<forgotten>& told) {
+  v1::SessionStep step;
+  const auto hold = [&](const v1::SessionStep& one) {
+    if (!one.has_record()) return;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (all[k].task->number != one.record().task()) continue;
+      auto& gone = all[k].gone;
+      const auto at = std::lower_bound(gone.begin(), gone.end(), one.record().record());
+      if (at == gone.end() || *at != one.record().record()) continue;
+      gone.erase(at);
+      --told[k].records;
+      ++told[k].kept;
+      ++told[k].held;
+    }
+  };
+  for (const auto& id : under_way) {
+    auto read = db.scan(family::sessions, keys::steps_of(id), [&](std::string_view, std::string_view value) {
+      if (!step.ParseFromArray(value.data(), static_cast<int>(value.size()))) return true;
+      hold(step);
+      for (const auto& one : step.more()) hold(one);
+      return true;
+    });
+    if (!read) return read;
+  }
+  return {};
+}
+
 /// The sessions with steps that name records which go.
 result<std::vector<std::string>> sessions_resting_on(const database& db, const std::vector<doomed>& all) {
   std::vector<std::string> out;
@@ -92,7 +121,8 @@ status forget_records(store::impl& i, const doomed& what, std::uint64_t& entries
 
 } // namespace
 
-result<std::vector<forgotten>> store::forget(std::span<const digest> tasks, const retention& how, bool dry_run) {
+result<std::vector<forgotten>> store::forget(std::span<const digest> tasks, const retention& how, bool dry_run,
+                                             std::span<const std::string> under_way) {
   auto& i = *impl_;
   const std::lock_guard guard(i.write_lock);
   if (i.read_only && !dry_run)
@@ -104,13 +134,18 @@ result<std::vector<forgotten>> store::forget(std::span<const digest> tasks, cons
     if (task == nullptr || !task->stored) continue;
     retention_choice choice(how, task->direction);
     std::uint64_t records = 0;
+    std::vector<record_id> made; // by sessions under way: their steps are perhaps not told yet
     auto read = records_of(key, [&](const record& r) {
       ++records;
       choice.add(r);
+      if (!r.session.empty() && std::find(under_way.begin(), under_way.end(), r.session) != under_way.end())
+        made.push_back(r.id);
       return true;
     });
     if (!read) return read.err();
     auto chosen = choice.choose();
+    const auto held =
+        std::erase_if(chosen.gone, [&](record_id id) { return std::binary_search(made.begin(), made.end(), id); });
     forgotten f;
     f.task = key;
     f.records = chosen.gone.size();
@@ -120,13 +155,16 @@ result<std::vector<forgotten>> store::forget(std::span<const digest> tasks, cons
     f.boundary = chosen.boundary;
     f.reservoir = chosen.reservoir;
     f.newer = chosen.newer;
+    f.held = held;
     out.push_back(f);
     all.push_back({task, std::move(chosen.gone)});
   }
+  if (auto held = hold_back(*i.db, under_way, all, out); !held) return held.err();
   const auto sessions = sessions_resting_on(*i.db, all);
   if (!sessions) return sessions.err();
   if (!out.empty()) out.front().sessions = sessions->size();
   if (dry_run) return out;
+  i.forgot = true;
   // First what refers to the records, so that whatever is interrupted fits together.
   if (auto done = forget_sessions(i, *sessions); !done) return done.err();
   for (std::size_t k = 0; k < all.size(); ++k)

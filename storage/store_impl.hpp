@@ -81,6 +81,7 @@ struct store::impl {
   std::uint64_t stamp = 0;
   v1::Counters counters;
   bool written = false;
+  bool forgot = false; ///< records were taken out: a step that is told later may name one of them
   std::unordered_map<std::string, session_state> session_states;
   session_state* last_state = nullptr; ///< of last_session
   std::string last_session;

@@ -58,8 +58,14 @@ public:
   virtual void touch(std::span<const cache_use> used) = 0;
   virtual void drop_cached(std::span<const key128> gone) = 0;
   virtual void count(const cache_figures& since_last, std::span<const task_uses> by_task) = 0;
-  /// As store::drop_cached() of a task. Errors: store_busy where another process owns the store.
+  /// As store::drop_cached() of a task. Every process of the store hears of it (on_forgotten).
   virtual result<std::uint64_t> drop_cached(const digest& task) = 0;
+
+  /// As store::append_new(), forget() (which leaves the sessions under way what they rest on, in whatever process) and
+  /// compact(). They may take as long as they do; where the owner ends meanwhile, whoever is next goes on.
+  virtual status append_new(std::span<foreign_record> records) = 0;
+  virtual result<std::vector<forgotten>> forget(std::span<const digest> tasks, const retention& how) = 0;
+  virtual status compact() = 0;
 
   /// Single flight over all processes: asks for the right to measure the trial's key. True: granted. False: the answer
   /// comes to whom listen() was given, when the process that measures it has ended its flight (or itself), or has not
@@ -69,6 +75,9 @@ public:
   virtual void release(const key128& key) = 0;
   /// Who hears the answers, on a thread of the port's; empty: nobody any more, from the return of the call on.
   virtual void listen(std::function<void(std::vector<claim_answer>)> hear) = 0;
+  /// Who hears of tasks of which something was forgotten, in the cache or altogether, by whomever: what is held of them
+  /// in memory is no longer to be believed. As listen().
+  virtual void on_forgotten(std::function<void(std::vector<digest>)> hear) = 0;
 };
 
 /// The store of a process that shares it with nobody: a second process is refused. Errors: as store::open.

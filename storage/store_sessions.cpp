@@ -147,6 +147,13 @@ result<session_step> step_reader::read(const v1::SessionStep& message) {
   out.asked_before = message.asked_before();
   out.from_cache = message.from_cache();
   if (message.has_amends()) out.amends = convert::from(message.amends());
+  if (message.has_estimate()) {
+    out.guess.emplace();
+    if (auto good = convert::from(message.estimate(), *out.guess); !good) return good.err();
+    if (auto good = convert::from(message.inline_().key(), out.key); !good) return good.err();
+    if (auto good = convert::from(message.inline_().configuration(), out.config); !good) return good.err();
+    return out;
+  }
   auto ended = std::make_shared<outcome>();
   if (message.has_inline_()) {
     const auto& all = message.inline_();

@@ -133,6 +133,12 @@ private:
 } // namespace
 
 result<import_report> import_records(store& into, source& from, const format& as, const import_options& options) {
+  return import_records([&into](std::span<foreign_record> records) { return into.append_new(records); }, from, as,
+                        options);
+}
+
+result<import_report> import_records(const append_records& append, source& from, const format& as,
+                                     const import_options& options) {
   import_report report;
   auto read_as = options.read;
   read_as.stated |= !options.restate;
@@ -148,7 +154,7 @@ result<import_report> import_records(store& into, source& from, const format& as
       auto& b = batches.next();
       last = b.last;
       for (const auto& d : b.damages) tell(d);
-      if (auto kept = into.append_new(b.records); !kept) return kept.err();
+      if (auto kept = append(b.records); !kept) return kept.err();
       for (const auto& r : b.records) ++(r.added ? report.added : report.duplicates);
       report.read += b.records.size();
       report.failures += b.failures;

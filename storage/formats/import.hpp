@@ -35,5 +35,9 @@ struct import_report {
 /// read to its end, what was read is kept and the report's last damage says so. Errors: the store's (what was added
 /// before stays).
 result<import_report> import_records(store& into, source& from, const format& as, const import_options& options);
+/// The same into what `append` writes to: as store::append_new().
+using append_records = std::function<status(std::span<foreign_record>)>;
+result<import_report> import_records(const append_records& append, source& from, const format& as,
+                                     const import_options& options);
 
 } // namespace attune::storage::formats

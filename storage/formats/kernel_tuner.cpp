@@ -16,10 +16,11 @@
 // verification_time together, search time is strategy_time; other numbers of an entry (GFLOP/s) are further metrics.
 #include "core/text.hpp"
 #include "storage/formats/common.hpp"
-#include "storage/formats/document.hpp"
+#include "storage/formats/elements.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace attune::storage::formats {
 namespace {
@@ -57,59 +58,21 @@ bool is_known(std::string_view key) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
-class kernel_tuner_reader final : public reader {
+class kernel_tuner_reader final : public element_format {
 public:
   kernel_tuner_reader(source& from, const read_options& options)
-      : from_(from), stated_(options.stated), given_name_(options.task), walk_(make_walk()) {}
+      : element_format(from, "cache"), stated_(options.stated), given_name_(options.task) {}
 
   std::string format() const override { return "kernel-tuner"; }
   std::string unit() const override { return unit_; }
-  std::vector<std::string> warnings() const override { return warnings_; }
-  status error() const override { return error_ ? walk_->error() : error_; }
+  status error() const override { return error_ ? walk().error() : error_; }
   const std::vector<std::pair<std::string, std::vector<value>>>* declared() const override { return &domains_; }
 
-  step next(entry& out, damage& what) override {
-    if (over_) return step::end;
-    const auto damaged = [&](std::string why) {
-      what = {walk_->line(), std::move(why)};
-      return step::damaged;
-    };
-    for (;;) {
-      switch (walk_->next()) {
-      case document_walker::step::member:
-        head();
-        continue;
-      case document_walker::step::damaged:
-        return damaged(walk_->why());
-      case document_walker::step::end:
-        over_ = true;
-        if (!walk_->unterminated() || !walk_->error()) return step::end;
-        warnings_.emplace_back("the file is unterminated (its writer was cut off); what is complete was read");
-        if (walk_->cut_piece()) return damaged("the last entry is incomplete");
-        return step::end;
-      case document_walker::step::element:
-        break;
-      }
-      if (!ready_ && !prepare()) {
-        over_ = true;
-        return damaged("tune_params_keys names no parameter");
-      }
-      if (!parsed_.parse(walk_->data(), walk_->size())) return damaged(parsed_.why());
-      out.clear();
-      if (auto bad = take(parsed_.root(), out); bad != nullptr) return damaged(bad);
-      return step::record;
-    }
-  }
-
 private:
-  std::unique_ptr<document_walker> make_walk() {
-    return std::make_unique<document_walker>(from_, std::initializer_list<std::string_view>{"cache"});
-  }
-
-  void head() {
-    const auto key = walk_->key();
-    if (!parsed_.parse(walk_->data(), walk_->size())) return;
-    const auto root = parsed_.root();
+  void member() override {
+    const auto key = walk().key();
+    const auto root = parse_piece();
+    if (!root) return;
     if (key == "kernel_name") kernel_ = root.text();
     if (key == "device_name") device_ = root.text();
     if (key == "objective" && root.is_string()) metric_ = root.text();
@@ -131,19 +94,21 @@ private:
   }
 
   /// Before the first entry: the head must be known. Where it comes behind the list, it is read ahead.
+  const char* ready() override {
+    if (!std::exchange(ready_, true) && !prepare()) return "tune_params_keys names no parameter";
+    return nullptr;
+  }
+
   bool prepare() {
-    ready_ = true;
     if (names_.empty()) {
-      const auto list = walk_->line();
-      if (!from_.rewind()) return false;
-      walk_ = make_walk();
-      for (auto s = walk_->next(); s != document_walker::step::end; s = walk_->next())
-        if (s == document_walker::step::member) head();
-      if (names_.empty() || !from_.rewind()) return false;
+      const auto list = walk().line();
+      if (!rewind()) return false;
+      for (auto s = walk().next(); s != document_walker::step::end; s = walk().next())
+        if (s == document_walker::step::member) member();
       // And back to the first entry.
-      walk_ = make_walk();
-      while (walk_->next() != document_walker::step::element || walk_->line() != list)
-        if (!walk_->error()) return false;
+      if (names_.empty() || !rewind()) return false;
+      while (walk().next() != document_walker::step::element || walk().line() != list)
+        if (!walk().error()) return false;
     }
     auto sorted = names_;
     std::sort(sorted.begin(), sorted.end());
@@ -226,19 +191,15 @@ private:
     }
   }
 
-  source& from_;
   const bool stated_;
   const std::string given_name_;
-  std::unique_ptr<document_walker> walk_;
-  json_document parsed_;
   std::string kernel_, device_, metric_, unit_ = "ms";
   std::optional<value> size_;
   std::vector<std::string> names_;
   parameter_names shared_;
   std::vector<std::pair<std::string, std::vector<value>>> lists_, domains_;
   foreign_task tasks_;
-  bool ready_ = false, over_ = false;
-  std::vector<std::string> warnings_;
+  bool ready_ = false;
   status error_;
 };
 

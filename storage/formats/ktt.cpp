@@ -15,7 +15,7 @@
 // of TotalOverhead.
 #include "core/text.hpp"
 #include "storage/formats/common.hpp"
-#include "storage/formats/document.hpp"
+#include "storage/formats/elements.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -50,57 +50,21 @@ const char* name_of_unit(int exponent) {
   return exponent == 0 ? "Seconds" : exponent == -3 ? "Milliseconds" : exponent == -6 ? "Microseconds" : "Nanoseconds";
 }
 
-class ktt_reader final : public reader {
+class ktt_reader final : public element_format {
 public:
-  ktt_reader(source& from, const read_options& options) : from_(from), given_name_(options.task), walk_(make_walk()) {}
+  ktt_reader(source& from, const read_options& options) : element_format(from, "Results"), given_name_(options.task) {}
 
   std::string format() const override { return "ktt"; }
   std::string unit() const override { return unit_; }
-  std::vector<std::string> warnings() const override { return warnings_; }
-  status error() const override { return walk_->error(); }
-
-  step next(entry& out, damage& what) override {
-    const auto damaged = [&](std::string why) {
-      what = {walk_->line(), std::move(why)};
-      return step::damaged;
-    };
-    if (!over_ && !ready_ && !prepare()) over_ = true;
-    if (over_) return step::end;
-    for (;;) {
-      switch (walk_->next()) {
-      case document_walker::step::member:
-        continue;
-      case document_walker::step::damaged:
-        return damaged(walk_->why());
-      case document_walker::step::end:
-        over_ = true;
-        if (!walk_->unterminated() || !walk_->error()) return step::end;
-        warnings_.emplace_back("the file is unterminated (its writer was cut off); what is complete was read");
-        if (walk_->cut_piece()) return damaged("the last entry is incomplete");
-        return step::end;
-      case document_walker::step::element:
-        break;
-      }
-      if (!parsed_.parse(walk_->data(), walk_->size())) return damaged(parsed_.why());
-      out.clear();
-      if (auto bad = take(parsed_.root(), out); bad != nullptr) return damaged(bad);
-      return step::record;
-    }
-  }
 
 private:
-  std::unique_ptr<document_walker> make_walk() {
-    return std::make_unique<document_walker>(from_, std::initializer_list<std::string_view>{"Results"});
-  }
-
   /// The metadata, which stand before the results as KTT writes them, and are looked for behind them where not.
-  bool prepare() {
-    ready_ = true;
+  bool begin() override {
     bool found = false;
-    for (auto s = walk_->next(); s != document_walker::step::end && !found; s = walk_->next()) {
-      if (s != document_walker::step::member || walk_->key() != "Metadata") continue;
-      if (!parsed_.parse(walk_->data(), walk_->size())) continue;
-      const auto root = parsed_.root();
+    for (auto s = walk().next(); s != document_walker::step::end && !found; s = walk().next()) {
+      if (s != document_walker::step::member || walk().key() != "Metadata") continue;
+      const auto root = parse_piece();
+      if (!root) continue;
       found = true;
       unit_ = canonical_unit(root.find("TimeUnit").text());
       device_ = root.find("Device").text();
@@ -108,13 +72,12 @@ private:
       api_ = root.find("ComputeApi").text();
       version_ = root.find("KttVersion").text();
     }
-    if (!walk_->error() || !from_.rewind()) return false;
+    if (!walk().error() || !rewind()) return false;
     if (!is_time_unit(unit_)) {
-      warnings_.emplace_back("no unit of time is stated; nanoseconds are assumed");
+      warn("no unit of time is stated; nanoseconds are assumed");
       unit_ = "ns";
     }
     exponent_ = unit_exponent(unit_);
-    walk_ = make_walk();
     return true;
   }
 
@@ -164,17 +127,12 @@ private:
     return nullptr;
   }
 
-  source& from_;
   const std::string given_name_;
-  std::unique_ptr<document_walker> walk_;
-  json_document parsed_;
   std::string unit_, device_, platform_, api_, version_;
   int exponent_ = -9;
   std::vector<std::string> names_;
   names_pool pool_;
   task_pool tasks_;
-  bool ready_ = false, over_ = false;
-  std::vector<std::string> warnings_;
 };
 
 } // namespace

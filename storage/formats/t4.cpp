@@ -20,7 +20,7 @@
 // alone), search time is search_algorithm; further measurements are further metrics.
 #include "core/text.hpp"
 #include "storage/formats/common.hpp"
-#include "storage/formats/document.hpp"
+#include "storage/formats/elements.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -60,59 +60,23 @@ std::optional<value> numeric(std::string_view text) {
   return std::nullopt;
 }
 
-class t4_reader final : public reader {
+class t4_reader final : public element_format {
 public:
   t4_reader(source& from, const read_options& options)
-      : from_(from), stated_(options.stated), name_(name_of_file(from, options)), walk_(make_walk()) {}
+      : element_format(from, "results"), stated_(options.stated), name_(name_of_file(from, options)) {}
 
   std::string format() const override { return "t4"; }
   std::string unit() const override { return unit_; }
-  std::vector<std::string> warnings() const override { return warnings_; }
-  status error() const override { return walk_->error(); }
-
-  step next(entry& out, damage& what) override {
-    const auto damaged = [&](std::string why) {
-      what = {walk_->line(), std::move(why)};
-      return step::damaged;
-    };
-    if (!over_ && !ready_ && !prepare()) over_ = true;
-    if (over_) return step::end;
-    for (;;) {
-      switch (walk_->next()) {
-      case document_walker::step::member:
-        continue;
-      case document_walker::step::damaged:
-        return damaged(walk_->why());
-      case document_walker::step::end:
-        over_ = true;
-        if (!walk_->unterminated() || !walk_->error()) return step::end;
-        warnings_.emplace_back("the file is unterminated (its writer was cut off); what is complete was read");
-        if (walk_->cut_piece()) return damaged("the last entry is incomplete");
-        return step::end;
-      case document_walker::step::element:
-        break;
-      }
-      if (!parsed_.parse(walk_->data(), walk_->size())) return damaged(parsed_.why());
-      out.clear();
-      if (auto bad = take(parsed_.root(), out); bad != nullptr) return damaged(bad);
-      return step::record;
-    }
-  }
 
 private:
-  std::unique_ptr<document_walker> make_walk() {
-    return std::make_unique<document_walker>(from_, std::initializer_list<std::string_view>{"results"});
-  }
-
   /// The first of two readings: the metadata, wherever they stand; which parameters have values that are text and no
   /// numbers; whether there are samples.
-  bool prepare() {
-    ready_ = true;
-    for (auto s = walk_->next(); s != document_walker::step::end; s = walk_->next()) {
-      if (s == document_walker::step::damaged || !parsed_.parse(walk_->data(), walk_->size())) continue;
-      const auto root = parsed_.root();
+  bool begin() override {
+    for (auto s = walk().next(); s != document_walker::step::end; s = walk().next()) {
+      const auto root = s == document_walker::step::damaged ? json_ref() : parse_piece();
+      if (!root) continue;
       if (s == document_walker::step::member) {
-        if (walk_->key() != "metadata") continue;
+        if (walk().key() != "metadata") continue;
         time_unit_ = canonical_unit(root.find("timeunit").text());
         device_ = root.find("device").text();
         continue;
@@ -127,9 +91,8 @@ private:
         all = all && numeric(v.text()).has_value();
       }
     }
-    if (!walk_->error() || !from_.rewind()) return false;
+    if (!walk().error() || !rewind()) return false;
     if (metric_.empty()) metric_ = "time";
-    walk_ = make_walk();
     return true;
   }
 
@@ -205,18 +168,14 @@ private:
     return nullptr;
   }
 
-  source& from_;
   const bool stated_;
   const std::string name_;
-  std::unique_ptr<document_walker> walk_;
-  json_document parsed_;
   std::string time_unit_, device_, metric_, unit_ = "s";
   std::map<std::string, bool, std::less<>> written_; ///< parameters written as text: whether all are numbers
   std::vector<std::string> names_;
   names_pool pool_;
   task_pool tasks_;
-  bool ready_ = false, over_ = false, samples_ = false;
-  std::vector<std::string> warnings_;
+  bool samples_ = false;
 };
 
 } // namespace
