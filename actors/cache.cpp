@@ -53,14 +53,14 @@ void write_behind(self_pointer self, std::size_t at_least) {
   self->send(self->state.recorder, atom::recency::value, std::exchange(r, {}));
 }
 
-/// Misses go to whoever measures for their session.
+/// Misses go to whoever measures for their session, or decides whether they are measured.
 void send_misses(self_pointer self, std::vector<trial_ptr> misses) {
   auto& s = self->state;
   trial_batch for_scheduler;
   std::map<session_number, trial_batch> for_callers;
   for (auto& t : misses) {
     const auto at = s.clients.find(t->session);
-    if (at != s.clients.end() && at->second.info.how == measuring::by_caller)
+    if (at != s.clients.end() && (at->second.info.how == measuring::by_caller || at->second.info.near))
       for_callers[t->session].items.push_back(std::move(t));
     else
       for_scheduler.items.push_back(std::move(t));
@@ -318,10 +318,15 @@ cache_actor::behavior_type cache(self_pointer self, const std::shared_ptr<std::u
         if (!s.archive) return here;
         return self->delegate(s.recorder, atom::invalidate::value, task);
       },
+      [self](atom::invalidate, const task_list& tasks) {
+        auto& s = self->state;
+        ++s.forgotten;
+        for (const auto& t : tasks.items) s.known->invalidate(t.view());
+      },
       [self](atom::statistic) {
         const auto& s = self->state;
         const auto c = s.known->statistics();
-        return cache_statistics{c.entries, c.bytes, c.hits, c.misses, c.evicted, s.joined, s.flights.size()};
+        return cache_statistics{c.entries, c.bytes, c.hits, c.misses, c.evicted, s.joined, s.flights.size(), c.causes};
       },
       [self](atom::wire, const scheduler_actor& scheduler, const recorder_actor& recorder,
              const archive_actor& archive) {

@@ -198,11 +198,12 @@ watcher_actor::behavior_type watcher(watcher_actor::pointer, std::function<void(
 
 } // namespace
 
-std::string session_id(const task& of) {
+std::string session_id(const task& of, bool near) {
   std::string form = "session/1:";
   form += of.identity.task_key.view();
   form += sha256(space_form(of.spec)).view();
   form += std::to_string(of.spec.search.seed) + ":" + of.spec.search.strategy;
+  if (near) form += ":near";
   return truncate(sha256(form)).hex();
 }
 
@@ -321,6 +322,9 @@ void engine::impl::spawn_all() {
   if (store) {
     store->listen([to = cache](std::vector<storage::claim_answer> heard) {
       caf::anon_send(to, atom::claim::value, claim_batch{std::move(heard)});
+    });
+    store->on_forgotten([to = cache](std::vector<digest> tasks) {
+      caf::anon_send(to, atom::invalidate::value, task_list{std::move(tasks)});
     });
     claim_desk desk;
     desk.claim = [s = store.get()](const trial& what, bool anew) {
@@ -500,6 +504,7 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
 engine::~engine() {
   impl_->stop_all();
   if (impl_->store) impl_->store->listen({});
+  if (impl_->store) impl_->store->on_forgotten({});
   // The store outlives the actors that write it.
   impl_->own.reset();
   impl_->store.reset();
@@ -524,7 +529,7 @@ result<session> engine::tune(const tuning_request& request) {
                  spec.file};
   if (!limits.trials && !limits.time) limits.trials = default_trials;
 
-  const std::string id = session_id(*request.of);
+  const std::string id = session_id(*request.of, request.near);
   search::strategy_options how;
   how.seed = spec.search.seed;
   how.budget = limits.trials;
@@ -556,8 +561,17 @@ result<session> engine::tune(const tuning_request& request) {
 
   auto setup = std::make_shared<tuner_setup>();
   setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure,
-                    impl_->store && impl_->store->knows_workload(request.of->identity.workload_key)};
+                    impl_->store && impl_->store->knows_workload(request.of->identity.workload_key), request.near};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
+  if (request.near) setup->search->estimate_near(spec.measure.accepted_noise());
+  if (request.near && view && !request.remeasure) {
+    // What other sessions had measured when this one began, and no more: it comes to the same each time.
+    const auto read = view->records_of(request.of->identity.task_key, [&](const storage::record& r) {
+      if (r.id <= records_before) setup->search->known_near(r.config, r.key, r.result);
+      return r.id < records_before;
+    });
+    if (!read) return read.err();
+  }
   setup->model = impl_->model;
   if (limits.time) setup->finals_until = *limits.time - std::min(limits.spent, *limits.time);
   if (impl_->store) {
@@ -570,6 +584,7 @@ result<session> engine::tune(const tuning_request& request) {
     entry.budget = limits.trials;
     entry.started = system_time().wall();
     entry.records_before = records_before;
+    entry.estimates = request.near;
     const auto begun = impl_->store->begin_session(entry);
     if (!begun) return begun.err();
     if (!*begun)
@@ -585,7 +600,9 @@ result<session> engine::tune(const tuning_request& request) {
     if (known) {
       const auto read = view->session_steps(id, [&](const storage::session_step& s) {
         const search::told_step step{s.number, s.asked_before};
-        if (s.amends)
+        if (s.guess)
+          setup->search->replay_estimate(step, s.config, *s.guess);
+        else if (s.amends)
           setup->search->replay_amendment(step, s.config, s.key, s.result, *s.amends);
         else
           setup->search->replay(step, s.config, s.key, s.result);
@@ -616,6 +633,14 @@ void engine::subscribe(std::function<void(const event_batch&)> watch) {
 }
 
 const std::string& engine::remark() const noexcept { return impl_->places.remark; }
+cache_statistics engine::cache_counts() {
+  cache_statistics out;
+  caf::scoped_actor self{*impl_->system};
+  self->request(impl_->cache, patience, atom::statistic::value)
+      .receive([&](const cache_statistics& s) { out = s; }, [](const caf::error&) {});
+  return out;
+}
+
 storage::store_port* engine::store() noexcept { return impl_->store.get(); }
 caf::actor_system& engine::system() noexcept { return *impl_->system; }
 

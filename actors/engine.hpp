@@ -18,6 +18,7 @@ class actor_system;
 
 namespace attune::actors {
 
+struct cache_statistics;
 struct tuning_report;
 struct tuner_status;
 struct event_batch;
@@ -61,6 +62,9 @@ struct tuning_request {
   search::space_ptr over;
   bool remeasure = false; ///< forget the session, measure everything anew
   bool by_caller = false; ///< the caller measures: session::ask and session::tell
+  /// What lies between two equal measurements is estimated, not measured (search/near_reuse.hpp), as far as that is
+  /// within the noise that the spec accepts (measure.tolerance; 2 % where it says nothing).
+  bool near = false;
 };
 
 /// A session under way. Copies are the same session. All functions are safe from any thread that is not an actor's.
@@ -109,6 +113,8 @@ public:
 
   /// One line for a person on how the slots came out, where there is something to say; else empty.
   const std::string& remark() const noexcept;
+  /// What the cache was asked so far, by all sessions of this engine.
+  cache_statistics cache_counts();
   /// The store that is open; null without one.
   storage::store_port* store() noexcept;
   caf::actor_system& system() noexcept;
@@ -119,7 +125,8 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// The session's name in the store: a digest of task, space (parameters, constraints), strategy and seed.
-std::string session_id(const task& of);
+/// The session's name in the store: a digest of task, space (parameters, constraints), strategy and seed, and of
+/// whether it may estimate.
+std::string session_id(const task& of, bool near = false);
 
 } // namespace attune::actors

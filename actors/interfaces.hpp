@@ -59,7 +59,7 @@ using tuner_actor = caf::typed_actor<
     caf::reacts_to<atom::credits, std::uint32_t>,
     // Trials that are at their end, durable.
     caf::reacts_to<atom::done, finished_batch>,
-    // Trials that the cache does not know, for the caller to measure.
+    // Trials that the cache does not know, for the caller to measure; or to be estimated, or else passed on.
     caf::reacts_to<atom::miss, trial_batch>,
     // The machine was disturbed when these were measured: they are to be measured anew.
     caf::reacts_to<atom::doubt, trial_batch>,
@@ -137,7 +137,9 @@ using cache_actor = caf::typed_actor<
     // Forgets what is known of a task (its digest in hex); answers how many entries.
     // Those in memory where there is no store, those of the store where there is one.
     caf::replies_to<atom::invalidate, std::string>::with<std::uint64_t>,
-    caf::replies_to<atom::statistic>::with<cache_statistics>,
+    // INTERNAL: something of these tasks was forgotten in the store, by whatever process: nothing that memory has of
+    // them is to be believed.
+    caf::reacts_to<atom::invalidate, task_list>, caf::replies_to<atom::statistic>::with<cache_statistics>,
     // INTERNAL: from now on a miss is claimed before it is measured.
     caf::reacts_to<atom::wire, claim_desk>,
     // INTERNAL: where misses and write-behind go (they know each other, so one must be told later), and who is asked

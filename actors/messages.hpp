@@ -26,6 +26,7 @@
 
 #include <caf/allowed_unsafe_message_type.hpp>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -90,6 +91,7 @@ struct told_trial {
   bool from_cache = false;
   storage::record_id record = 0;
   std::optional<amendment> amends{}; ///< it takes the place of what was told before
+  std::optional<estimate> guess{};   ///< it was not measured: `result` is null
 };
 /// Steps of one session, in the order in which its strategy was told.
 struct step_batch {
@@ -121,6 +123,11 @@ struct claim_batch {
   std::vector<storage::claim_answer> items;
 };
 
+/// Tasks of which something was forgotten in the store.
+struct task_list {
+  std::vector<digest> items;
+};
+
 /// Why a tuner lives and what it may use. Given to the tuner when it is spawned.
 enum class measuring : std::uint8_t {
   by_runners, ///< its trials go to the scheduler
@@ -134,6 +141,8 @@ struct session_info {
   bool fresh = false; ///< every lookup is a miss (--remeasure)
   /// The store may know something of its workload: what is not in memory is asked of the archive.
   bool stored = false;
+  /// Its tuner may estimate (search/near_reuse.hpp): it gets the misses, and passes on what is to be measured.
+  bool near = false;
 };
 
 /// Where a tuner stands.
@@ -190,8 +199,9 @@ enum class event_kind : std::uint8_t {
   place_stuck,
   store_trouble,
   store_recovered,
-  decided, ///< a strategy or the noise controller says what it decided, and why
-  finals,  ///< the best are measured side by side
+  decided,   ///< a strategy or the noise controller says what it decided, and why
+  finals,    ///< the best are measured side by side
+  estimated, ///< a trial is not measured, its neighbours were: `text` says what is taken for its value
 };
 const char* to_string(event_kind k) noexcept;
 
@@ -218,6 +228,7 @@ struct monitor_snapshot {
 
 struct cache_statistics {
   std::uint64_t entries = 0, bytes = 0, hits = 0, misses = 0, evicted = 0, joined = 0, flights = 0;
+  std::array<std::uint64_t, storage::miss_cause_count> causes{}; ///< of the misses
 };
 
 struct scheduler_status {
@@ -245,6 +256,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::recency_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::claim_desk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::claim_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::recalled_batch)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::task_list)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::session_info)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::tuner_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::report_ptr)

@@ -50,6 +50,8 @@ const char* to_string(event_kind k) noexcept {
     return "decided";
   case event_kind::finals:
     return "finals";
+  case event_kind::estimated:
+    return "estimated";
   }
   return "unknown";
 }

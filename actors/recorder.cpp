@@ -75,7 +75,9 @@ void trouble(self_pointer self, const error& why) {
     s.failing_since = now;
     emit(self, s.watch, [&] { return event{event_kind::store_trouble, 0, nullptr, nullptr, why.text(), now}; });
   }
-  if (now - *s.failing_since >= s.options.give_up_after) {
+  const auto patience = why.code == errc::store_busy ? std::max(s.options.wait_for_holder, s.options.give_up_after)
+                                                     : s.options.give_up_after;
+  if (now - *s.failing_since >= patience) {
     for (const auto& [number, session] : s.sessions) self->send(session.owner, atom::cancel::value, why);
     // What could not be stored was never measured, as far as anyone is told; but nobody may wait for it for ever.
     const auto lost = std::make_shared<outcome>();
@@ -114,7 +116,7 @@ void write_group(self_pointer self) {
   for (const auto& t : s.steps) {
     const auto session = s.sessions.find(t.what->session);
     if (session == s.sessions.end()) continue;
-    steps.push_back({session->second.id, t.what, t.result, t.asked_before, t.from_cache, t.record, t.amends});
+    steps.push_back({session->second.id, t.what, t.result, t.asked_before, t.from_cache, t.record, t.amends, t.guess});
   }
   if (const auto done = s.sink.append(records, steps); !done) {
     trouble(self, done.err());

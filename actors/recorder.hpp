@@ -28,7 +28,10 @@ struct record_sink {
 struct recorder_options {
   nanoseconds retry_every = std::chrono::seconds(1);   ///< after a failed write (a full disk)
   nanoseconds give_up_after = std::chrono::minutes(2); ///< then the sessions end as `error`
-  std::size_t group_bound = 4096;                      ///< records in one write
+  /// The same where another process has the store and does not answer (it is stopped, say): nothing is broken, and a
+  /// person can let it go on.
+  nanoseconds wait_for_holder = std::chrono::minutes(60);
+  std::size_t group_bound = 4096; ///< records in one write
 };
 
 struct recorder_state {

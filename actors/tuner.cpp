@@ -254,6 +254,8 @@ void propose(self_pointer self, trial_batch& batch) {
   if (s.paused || !s.begun) return;
   while (auto next = s.setup.search->propose(now_of(self))) {
     emit(self, s.watch, [&] { return event{event_kind::proposed, next->session, next, nullptr, {}, next->proposed}; });
+    if (s.setup.session.near)
+      if (auto guess = s.setup.search->estimate_of(next->number)) s.guesses.emplace_back(next->number, *guess);
     batch.items.push_back(std::move(next));
   }
   tell_decisions(self);
@@ -316,6 +318,38 @@ void stop(self_pointer self, search::stop_reason why) {
   end_if_finished(self);
 }
 
+/// What was to be taken for this trial's value, if the cache did not know it; it is not asked twice.
+std::optional<estimate> take_guess(tuner_state& s, trial_number number) {
+  const auto at = std::find_if(s.guesses.begin(), s.guesses.end(), [&](const auto& g) { return g.first == number; });
+  if (at == s.guesses.end()) return std::nullopt;
+  const auto out = at->second;
+  s.guesses.erase(at);
+  return out;
+}
+
+bool was_cancelled(const outcome& o) {
+  const auto* why = o.failed();
+  return why != nullptr && why->kind == failure_kind::cancelled;
+}
+
+/// The trial's flight has ended without a measurement, because of an estimate.
+std::optional<told_trial> tell_estimate(self_pointer self, const trial_ptr& what, const estimate& guess,
+                                        nanoseconds now) {
+  auto& s = self->state;
+  const auto step = s.setup.search->tell_estimate(*what, guess, now);
+  if (!step) return std::nullopt;
+  emit(self, s.watch, [&] {
+    const auto unit = s.setup.search->of()->metric().stored_unit();
+    return event{event_kind::estimated,
+                 what->session,
+                 what,
+                 nullptr,
+                 "an estimate, between two that were measured: " + shortest(guess.value) + " " + unit,
+                 now};
+  });
+  return told_trial{what, nullptr, step->asked_before, false, 0, std::nullopt, guess};
+}
+
 /// Tells the strategy the results at hand, as far as no training holds it.
 void told(self_pointer self, trial_batch next) {
   auto& s = self->state;
@@ -330,6 +364,13 @@ void told(self_pointer self, trial_batch next) {
       continue;
     }
     const auto before = now_of(self);
+    if (const auto guess = take_guess(s, f.what->number); guess && was_cancelled(*f.result) && !search.stopping()) {
+      if (auto step = tell_estimate(self, f.what, *guess, before); step && !s.setup.session_id.empty())
+        steps.items.push_back(std::move(*step));
+      propose(self, next);
+      search.add_search_time(now_of(self) - before);
+      continue;
+    }
     const auto step =
         search.tell(*f.what, f.result, f.from_cache, before, by_caller(s) ? std::nullopt : std::optional(f.arrived));
     if (step && !s.setup.session_id.empty())
@@ -391,6 +432,29 @@ void serve_asks(self_pointer self) {
     s.asking.erase(s.asking.begin());
     s.offered.pop_front();
   }
+}
+
+/// What the cache does not know: to be estimated, or else measured.
+void missed(self_pointer self, const trial_batch& batch) {
+  auto& s = self->state;
+  static const auto unmeasured = std::make_shared<const outcome>(
+      outcome{failure{failure_kind::cancelled, "estimated", {}, {}}, {}, {}, {}, {}, {}});
+  finished_batch estimated;
+  trial_batch measured;
+  for (const auto& t : batch.items) {
+    const bool guessed =
+        std::any_of(s.guesses.begin(), s.guesses.end(), [&](const auto& g) { return g.first == t->number; });
+    if (guessed)
+      estimated.items.push_back({t, unmeasured, false});
+    else if (by_caller(s))
+      s.offered.push_back(t);
+    else
+      measured.items.push_back(t);
+  }
+  // Its flight ends at the cache, where somebody else's trial may wait for it, and takes over.
+  if (!estimated.items.empty()) self->send(s.cache, atom::fill::value, std::move(estimated));
+  if (!measured.items.empty()) self->send(s.scheduler, atom::measure::value, std::move(measured));
+  serve_asks(self);
 }
 
 } // namespace
@@ -482,11 +546,7 @@ tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_
         }
         told(self, {});
       },
-      [self](atom::miss, const trial_batch& batch) {
-        auto& s = self->state;
-        s.offered.insert(s.offered.end(), batch.items.begin(), batch.items.end());
-        serve_asks(self);
-      },
+      [self](atom::miss, const trial_batch& batch) { missed(self, batch); },
       [self](atom::doubt, const trial_batch& batch) {
         auto& s = self->state;
         // Side by side it does not matter.

@@ -41,7 +41,9 @@ struct tuner_state {
   std::vector<caf::typed_response_promise<trial_ptr>> asking;
   std::vector<std::pair<trial_ptr, caf::typed_response_promise<caf::ok_atom>>> telling;
   std::vector<trial_ptr> lent; ///< given to a measuring caller, not told
-  std::deque<finished> kept;   ///< results that wait for a training; no more than were in flight
+  /// What trials in flight may be taken to come to, where the cache does not know them.
+  std::vector<std::pair<trial_number, estimate>> guesses;
+  std::deque<finished> kept; ///< results that wait for a training; no more than were in flight
 
   /// What was built for the best and for the default: they may be run again at the end.
   std::vector<std::pair<key128, measure::artifact_ptr>> built;

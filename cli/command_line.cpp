@@ -40,8 +40,9 @@ how_many read_places(const std::string& option, const std::string& text) {
 
 /// The texts that options are read into before they are judged.
 struct raw {
-  std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary, reservoir;
+  std::string store, trials, time, strategy, seed, reuse, slots, builders, spec, task, sample, index, contains, top,
+      format, target, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary,
+      reservoir;
   std::vector<std::string> specs, targets, files;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
        count = false, list = false, quick = false, imported = false, stated = false, best_only = false, nearest = false,
@@ -86,6 +87,10 @@ struct parser {
     tune->add_option("--strategy", r.strategy, "How to search: auto, random, grid, annealing, genetic, ...")
         ->type_name("S");
     tune->add_option("--seed", r.seed, "The seed of the strategy; the same seed gives the same trials")->type_name("N");
+    tune->add_option("--reuse", r.reuse,
+                     "exact: nothing is measured twice; near: nor what lies between two equal results, which is "
+                     "estimated")
+        ->type_name("R");
     tune->add_option("--slots", r.slots, "Timed runs at once: a number, or auto")->type_name("N");
     tune->add_option("--builders", r.builders, "Builds at once: a number, or auto")->type_name("N");
     tune->add_flag("--remeasure", r.remeasure, "Measure anew what is already known, and begin the session anew");
@@ -371,18 +376,19 @@ tune_options read_tune(const raw& r) {
   }
   if (!r.strategy.empty()) o.strategy = r.strategy;
   if (!r.seed.empty()) o.seed = read_count<std::uint64_t>("--seed", r.seed, 0);
+  if (!r.reuse.empty()) {
+    if (r.reuse != "exact" && r.reuse != "near") throw usage_fault{"--reuse is exact or near, not '" + r.reuse + "'"};
+    o.near = r.reuse == "near";
+  }
   if (!r.slots.empty()) o.slots = read_places("--slots", r.slots);
   if (!r.builders.empty()) o.builders = read_places("--builders", r.builders);
   o.remeasure = r.remeasure;
   o.offline = r.offline;
   if (o.offline) {
-    const std::pair<const char*, bool> idle[] = {{"--trials", o.trials.has_value()},
-                                                 {"--time", o.time.has_value()},
-                                                 {"--strategy", o.strategy.has_value()},
-                                                 {"--slots", o.slots.has_value()},
-                                                 {"--builders", o.builders.has_value()},
-                                                 {"--remeasure", o.remeasure},
-                                                 {"--dry-run", r.dry_run}};
+    const std::pair<const char*, bool> idle[] = {
+        {"--trials", o.trials.has_value()}, {"--time", o.time.has_value()},   {"--strategy", o.strategy.has_value()},
+        {"--reuse", o.near.has_value()},    {"--slots", o.slots.has_value()}, {"--builders", o.builders.has_value()},
+        {"--remeasure", o.remeasure},       {"--dry-run", r.dry_run}};
     for (const auto& [option, given] : idle)
       if (given) throw usage_fault{std::string(option) + " does nothing beside --offline, which measures nothing"};
   }

@@ -20,6 +20,7 @@ struct tune_options {
   std::optional<nanoseconds> time;
   std::optional<std::string> strategy;
   std::optional<std::uint64_t> seed;
+  std::optional<bool> near; ///< --reuse near, or exact
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
   bool offline = false; ///< predicts, measures nothing

@@ -48,11 +48,20 @@ int verify(const storage::store& store, output& io) {
   return report->ok() ? exit_code::done : exit_code::partial;
 }
 
-int compact(storage::store& store, output& io) {
-  const auto before = store.statistics();
+result<storage::store_statistics> statistics_of(const storage::store_port& store) {
+  const auto now = store.view();
+  if (!now) return now.err();
+  return (*now)->statistics();
+}
+
+int compact(const std::string& folder, output& io) {
+  const auto store = open_to_change(folder);
+  if (!store) return io.fail(store.err());
+  for (const auto& notice : (*store)->notices()) io.message(notice);
+  const auto before = statistics_of(**store);
   if (!before) return io.fail(before.err());
-  if (const auto done = store.compact(); !done) return io.fail(done.err());
-  const auto after = store.statistics();
+  if (const auto done = (*store)->compact(); !done) return io.fail(done.err());
+  const auto after = statistics_of(**store);
   if (!after) return io.fail(after.err());
   if (io.json())
     io.document({{"bytes_before", count_json(before->bytes)}, {"bytes_after", count_json(after->bytes)}});
@@ -70,7 +79,7 @@ int back_up(const db_options& options, const std::string& folder, output& io) {
   bool as_owner = false;
   if ((*store)->is_current()) {
     store->reset();
-    store = open_to_change(folder);
+    store = open_as_owner(folder);
     as_owner = store.ok();
     if (!as_owner) store = open_to_read(folder);
     if (!store) return io.fail(store.err());
@@ -98,11 +107,11 @@ int run_db(const db_options& options, const std::string& folder, output& io) {
   using what = db_options::what;
   if (options.action == what::backup) return back_up(options, folder, io);
   if (options.action == what::forget) return run_forget(options, folder, io);
-  auto store = options.action == what::compact ? open_to_change(folder) : open_to_read(folder);
+  if (options.action == what::compact) return compact(folder, io);
+  const auto store = open_to_read(folder);
   if (!store) return io.fail(store.err());
   if (!*store) return io.fail({errc::store_unusable, "there is no store yet; attune tune makes one", folder});
   for (const auto& notice : (*store)->notices()) io.message(notice);
-  if (options.action == what::compact) return compact(**store, io);
   return options.action == what::verify ? verify(**store, io) : show_statistics(**store, folder, io);
 }
 

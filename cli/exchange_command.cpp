@@ -2,6 +2,7 @@
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
 #include "measure/protocol.hpp"
+#include "net/shared_store.hpp"
 #include "storage/formats/export.hpp"
 #include "storage/formats/import.hpp"
 
@@ -183,7 +184,7 @@ int run_import(const import_command_options& options, const std::string& folder,
   }
   // Everything that can be said without a store first: what is no file of ours makes none.
   std::vector<imported> done;
-  std::unique_ptr<storage::store> store;
+  std::unique_ptr<storage::store_port> store;
   std::vector<std::string> workloads;
   bool nothing = true, all = true;
   const auto refuse = [&](const std::string& file, const error& why, std::string_view format) {
@@ -222,7 +223,7 @@ int run_import(const import_command_options& options, const std::string& folder,
       continue;
     }
     if (!store) {
-      auto opened = storage::store::open(folder, {.read_only = false, .create = true});
+      auto opened = net::open_shared(folder);
       if (!opened) return io.fail(opened.err());
       store = std::move(*opened);
       for (const auto& notice : store->notices()) io.message(notice);
@@ -237,7 +238,7 @@ int run_import(const import_command_options& options, const std::string& folder,
     how.damaged = [&](const formats::damage& d) {
       if (++told <= most_told) io.message(file + (d.line == 0 ? "" : ":" + std::to_string(d.line)) + ": " + d.why);
     };
-    auto report = formats::import_records(*store, **from, *as, how);
+    auto report = formats::import_records([&](auto records) { return store->append_new(records); }, **from, *as, how);
     if (!report) return io.fail(report.err());
     if (told > most_told) io.message(file + ": and " + std::to_string(told - most_told) + " more that are damaged");
     for (const auto& w : report->warnings) io.message(file + ": " + w);

@@ -22,8 +22,10 @@ bool chosen(const storage::task_entry& t, const db_options& o) {
 
 std::string plural(std::uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
-int forget_in_cache(storage::store& store, const std::vector<storage::task_entry>& tasks, bool dry_run, output& io) {
+int forget_in_cache(const storage::store& store, storage::store_port* change,
+                    const std::vector<storage::task_entry>& tasks, output& io) {
   std::uint64_t entries = 0;
+  const bool dry_run = change == nullptr;
   if (dry_run) {
     const auto read = store.visit_cache([&](const storage::cached& c) {
       for (const auto& t : tasks) entries += t.task == c.task ? 1 : 0;
@@ -32,7 +34,7 @@ int forget_in_cache(storage::store& store, const std::vector<storage::task_entry
     if (!read) return io.fail(read.err());
   } else {
     for (const auto& t : tasks) {
-      const auto dropped = store.drop_cached(t.task);
+      const auto dropped = change->drop_cached(t.task);
       if (!dropped) return io.fail(dropped.err());
       entries += *dropped;
     }
@@ -48,27 +50,42 @@ int forget_in_cache(storage::store& store, const std::vector<storage::task_entry
 } // namespace
 
 int run_forget(const db_options& options, const std::string& folder, output& io) {
-  const auto store = options.dry_run ? open_to_read(folder) : open_to_change(folder);
-  if (!store) return io.fail(store.err());
-  if (!*store) return io.fail({errc::store_unusable, "there is no store yet; attune tune makes one", folder});
-  for (const auto& notice : (*store)->notices()) io.message(notice);
+  // What is there is read as it is; changes go through whoever owns the store.
+  std::unique_ptr<storage::store_port> change;
+  std::shared_ptr<storage::store> looked_at;
+  std::shared_ptr<const storage::store> store;
+  if (options.dry_run) {
+    auto opened = open_to_read(folder);
+    if (!opened) return io.fail(opened.err());
+    if (!*opened) return io.fail({errc::store_unusable, "there is no store yet; attune tune makes one", folder});
+    store = looked_at = std::move(*opened);
+    for (const auto& notice : store->notices()) io.message(notice);
+  } else {
+    auto opened = open_to_change(folder);
+    if (!opened) return io.fail(opened.err());
+    change = std::move(*opened);
+    for (const auto& notice : change->notices()) io.message(notice);
+    auto now = change->view();
+    if (!now) return io.fail(now.err());
+    store = *std::move(now);
+  }
   std::vector<storage::task_entry> tasks;
   std::vector<digest> keys;
-  const auto read = (*store)->tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
+  const auto read = store->tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
     if (counts.records == 0 || !chosen(t, options)) return;
     tasks.push_back(t);
     keys.push_back(t.task);
   });
   if (!read) return io.fail(read.err());
   if (tasks.empty()) io.message("no task in the store is one of these");
-  if (options.cache_only) return forget_in_cache(**store, tasks, options.dry_run, io);
+  if (options.cache_only) return forget_in_cache(*store, change.get(), tasks, io);
 
   storage::retention how;
   how.keep_best = options.keep_best;
   how.boundary = options.boundary;
   how.reservoir = options.reservoir;
   if (options.older_than) how.newer_than = system_time().wall() - *options.older_than;
-  const auto done = (*store)->forget(keys, how, options.dry_run);
+  const auto done = change ? change->forget(keys, how) : looked_at->forget(keys, how, true);
   if (!done) return io.fail(done.err());
 
   storage::forgotten sum;
@@ -83,6 +100,7 @@ int run_forget(const db_options& options, const std::string& folder, output& io)
     sum.folded += f.folded;
     sum.cache_entries += f.cache_entries;
     sum.sessions += f.sessions;
+    sum.held += f.held;
     by_task.push_back({{"task", t.name},
                        {"key", t.task.hex()},
                        {"target", arguments_json(t.target_facts)},
@@ -92,7 +110,8 @@ int run_forget(const db_options& options, const std::string& folder, output& io)
                        {"best", count_json(f.best)},
                        {"boundary", count_json(f.boundary)},
                        {"reservoir", count_json(f.reservoir)},
-                       {"newer", count_json(f.newer)}});
+                       {"newer", count_json(f.newer)},
+                       {"held", count_json(f.held)}});
     rows.push_back({t.name, target{t.target_facts}.device(), std::to_string(f.records), std::to_string(f.kept),
                     std::to_string(f.best), std::to_string(f.boundary), std::to_string(f.reservoir),
                     std::to_string(f.newer)});
@@ -110,6 +129,9 @@ int run_forget(const db_options& options, const std::string& folder, output& io)
     io.out() << (options.dry_run ? "would forget " : "forgot ") << plural(sum.records, "record") << " ("
              << plural(sum.folded, "duplicate") << " among them) and " << plural(sum.sessions, "session") << "; "
              << plural(sum.kept, "record") << (sum.kept == 1 ? " stays" : " stay") << '\n';
+    if (sum.held > 0)
+      io.message(plural(sum.held, "record") +
+                 " of searches that are under way stayed: forget them when these have ended");
     if (!options.dry_run && sum.records > 0) io.message("attune db compact gives back the space");
   }
   return exit_code::done;

@@ -2,9 +2,34 @@
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
 
+#include <functional>
 #include <ostream>
 
 namespace attune::cli {
+
+namespace {
+
+/// What sessions have estimated of a task in place of measuring it: there is no record of these.
+status estimates_of(const storage::store& from, const task& of,
+                    const std::function<void(const storage::session_step&)>& visit) {
+  std::vector<std::string> ids;
+  if (auto read = from.sessions([&](const storage::session_entry& s) {
+        if (s.task_name == of.spec.name && s.estimates) ids.push_back(s.id);
+      });
+      !read)
+    return read;
+  for (const auto& id : ids)
+    if (auto read = from.session_steps(id,
+                                       [&](const storage::session_step& s) {
+                                         if (s.guess && s.key == measurement_key(of.identity, s.config.canonical()))
+                                           visit(s);
+                                       });
+        !read)
+      return read;
+  return {};
+}
+
+} // namespace
 
 int run_history(const history_options& options, const std::string& folder, output& io) {
   const auto tasks = load(options.spec, options.task);
@@ -36,6 +61,22 @@ int run_history(const history_options& options, const std::string& folder, outpu
       }
       ++records;
       return static_cast<bool>(io.out());
+    });
+  }
+  if (io.json()) io.out() << "],\"estimates\":[";
+  std::uint64_t estimates = 0;
+  for (const auto& of : made) {
+    if (!*store || !read) break;
+    const auto unit = of->metric().stored_unit();
+    read = estimates_of(**store, *of, [&](const storage::session_step& s) {
+      if (io.json()) {
+        auto entry = estimate_json(s.config, *s.guess, unit);
+        if (made.size() > 1) entry["task"] = of->spec.name;
+        io.out() << (estimates == 0 ? "" : ",") << dump(entry);
+      } else {
+        io.out() << render_estimate(s.config, *s.guess, unit);
+      }
+      ++estimates;
     });
   }
   if (io.json()) io.out() << "]}\n";

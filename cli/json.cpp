@@ -18,11 +18,9 @@ json failures_json(const search::tuning_counts& counts) {
 }
 
 json trials_json(const search::tuning_counts& counts) {
-  return {{"proposed", count_json(counts.proposed)},
-          {"measured", count_json(counts.measured)},
-          {"stopped_early", count_json(counts.bounded)},
-          {"cached", count_json(counts.cached)},
-          {"failed", failures_json(counts)}};
+  return {{"proposed", count_json(counts.proposed)},     {"measured", count_json(counts.measured)},
+          {"stopped_early", count_json(counts.bounded)}, {"cached", count_json(counts.cached)},
+          {"estimated", count_json(counts.estimated)},   {"failed", failures_json(counts)}};
 }
 
 /// Divided, not multiplied by 1e-9, so that 61 s is 61.0 and not 61.00000000000001.
@@ -166,8 +164,25 @@ json report_json(const actors::tuning_report& r) {
   return out;
 }
 
-json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports) {
-  if (reports.size() == 1) return report_json(*reports[0]);
+namespace {
+
+json asked_json(const actors::cache_statistics& asked) {
+  json misses{{"new", 0}};
+  for (std::size_t i = 0; i < asked.causes.size(); ++i)
+    if (asked.causes[i] > 0)
+      misses[storage::to_string(static_cast<storage::miss_cause>(i))] = count_json(asked.causes[i]);
+  return {{"hits", count_json(asked.hits)}, {"misses", std::move(misses)}};
+}
+
+} // namespace
+
+json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports,
+                  const actors::cache_statistics* asked) {
+  if (reports.size() == 1) {
+    auto out = report_json(*reports[0]);
+    if (asked != nullptr) out["cache"] = asked_json(*asked);
+    return out;
+  }
   json tasks = json::array();
   search::tuning_counts counts;
   search::tuning_times times;
@@ -179,19 +194,22 @@ json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> 
     counts.measured += r->counts.measured;
     counts.bounded += r->counts.bounded;
     counts.cached += r->counts.cached;
+    counts.estimated += r->counts.estimated;
     for (std::size_t i = 0; i < counts.failed.size(); ++i) counts.failed[i] += r->counts.failed[i];
     times.add(r->times);
     // They run at the same time: the longest is what a person waited for.
     wall = std::max(wall, r->wall);
     if (r->best) ++with_best;
   }
-  return {{"tasks", std::move(tasks)},
-          {"total",
-           {{"tasks", reports.size()},
-            {"with_best", with_best},
-            {"trials", trials_json(counts)},
-            {"time_s", times_json(wall, times)},
-            {"devices", devices_json(wall, times)}}}};
+  json out{{"tasks", std::move(tasks)},
+           {"total",
+            {{"tasks", reports.size()},
+             {"with_best", with_best},
+             {"trials", trials_json(counts)},
+             {"time_s", times_json(wall, times)},
+             {"devices", devices_json(wall, times)}}}};
+  if (asked != nullptr) out["total"]["cache"] = asked_json(*asked);
+  return out;
 }
 
 json space_count_json(std::size_t parameters, search::uint128 cartesian, std::optional<search::uint128> valid,
@@ -200,6 +218,14 @@ json space_count_json(std::size_t parameters, search::uint128 cartesian, std::op
           {"cartesian", count_json(cartesian)},
           {"valid", valid ? count_json(*valid) : json(nullptr)},
           {"build_ms", number_json(build_ms)}};
+}
+
+json estimate_json(const configuration& config, const estimate& guess, const std::string& unit) {
+  return {{"config", config_json(config)},
+          {"value", nullptr},
+          {"estimate", number_json(guess.value)},
+          {"unit", unit},
+          {"between", {guess.below.hex(), guess.above.hex()}}};
 }
 
 json record_json(const configuration& config, const outcome& result, const std::string& unit, const std::string& record,

@@ -16,8 +16,9 @@
 #include <vector>
 
 namespace attune::actors {
+struct cache_statistics;
 struct tuning_report;
-}
+} // namespace attune::actors
 
 namespace attune::cli {
 
@@ -46,11 +47,16 @@ json best_json(const configuration& config, const measurement& m, const metric_s
 /// One task of `tune --json`.
 json report_json(const actors::tuning_report& report);
 /// Several: `{"tasks": […], "total": {…}}`; one: itself.
-json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports);
+/// With `asked`: what the cache was asked, with the causes of its misses.
+json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports,
+                  const actors::cache_statistics* asked = nullptr);
 
 /// `space --count --json`; `valid` is null where it is unknown.
 json space_count_json(std::size_t parameters, search::uint128 cartesian, std::optional<search::uint128> valid,
                       double build_ms);
+
+/// One entry of `history --json` under `estimates`: what was taken for a configuration that was not measured.
+json estimate_json(const configuration& config, const estimate& guess, const std::string& unit);
 
 /// One entry of `history --json`. `unit` is the task's as stored. What was stopped early has neither value nor failure,
 /// but `at_least` (`at_most`, where the goal is to maximize).

@@ -91,6 +91,7 @@ void apply(const tune_options& options, task_spec& spec) {
 
 result<plan> make_plan(const tune_options& options) {
   plan out;
+  out.near = options.near.value_or(false);
   how_many slots, builders;
   std::map<std::string, std::string> sessions;
   for (const auto& file : options.specs) {
@@ -110,7 +111,7 @@ result<plan> make_plan(const tune_options& options) {
       const auto trials = trials_of(t.spec, *t.space);
       auto made = make_task(std::move(t.spec));
       if (!made) return made.err();
-      const auto id = actors::session_id(**made);
+      const auto id = actors::session_id(**made, out.near);
       if (const auto [at, fresh] = sessions.emplace(id, file); !fresh)
         return error{errc::invalid_spec,
                      "task '" + (*made)->spec.name + "' is given twice" +
@@ -138,12 +139,13 @@ json plan_json(const plan& p, const std::string& store) {
                      {"time_s", spec.search.time ? number_json(seconds(*spec.search.time)) : json(nullptr)},
                      {"build", spec.build ? json(command_text(spec.build->run)) : json(nullptr)},
                      {"run", command_text(spec.run.run)},
-                     {"session", actors::session_id(*t.of)}});
+                     {"session", actors::session_id(*t.of, p.near)}});
   }
   return {{"dry_run", true},
           {"tasks", std::move(tasks)},
           {"slots", p.slots.count ? json(*p.slots.count) : json("auto")},
           {"builders", p.builders.count ? json(*p.builders.count) : json("auto")},
+          {"reuse", p.near ? "near" : "exact"},
           {"store", store}};
 }
 

@@ -28,6 +28,7 @@ struct plan {
   std::vector<planned_task> tasks;
   how_many slots, builders;
   std::uint32_t cores = 1;           ///< of each slot
+  bool near = false;                 ///< what lies between equal results is estimated
   std::vector<std::string> messages; ///< for a person, before it begins: what was read leniently, what was noticed
 };
 

@@ -405,12 +405,26 @@ std::string render_report(const actors::tuning_report& r) {
   std::string trials = std::to_string(r.counts.proposed) + ": " + std::to_string(r.counts.measured) + " measured";
   if (r.counts.bounded > 0) trials += " (" + std::to_string(r.counts.bounded) + " of them stopped early)";
   trials += ", " + std::to_string(r.counts.cached) + " cached";
+  if (r.counts.estimated > 0) trials += ", " + std::to_string(r.counts.estimated) + " estimated (not measured)";
   if (const auto f = failures_text(r.counts.failed); !f.empty()) trials += ", " + f;
   rows.push_back({"  trials", trials});
   rows.push_back({"  time", human_duration(r.wall) + phases_text(r.times)});
   if (const auto busy = devices_text(r.times, r.wall); !busy.empty()) rows.push_back({"  busy", busy});
   rows.push_back({"  stopped because", search::to_string(r.reason)});
   return out + table(rows);
+}
+
+std::string render_misses(const actors::cache_statistics& asked) {
+  std::string out;
+  for (std::size_t i = 0; i < asked.causes.size(); ++i)
+    if (asked.causes[i] > 0)
+      out += (out.empty() ? "" : ", ") + std::string(storage::to_string(static_cast<storage::miss_cause>(i))) + " " +
+             std::to_string(asked.causes[i]);
+  return out.empty() ? out : "not in the cache: " + out + "\n";
+}
+
+std::string render_estimate(const configuration& config, const estimate& guess, const std::string& unit) {
+  return "not measured          an estimate: " + human_value(guess.value, unit) + "  " + config.text() + "\n";
 }
 
 std::string render_record(const configuration& config, const outcome& result, const std::string& unit, goal direction) {

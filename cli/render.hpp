@@ -13,8 +13,9 @@
 #include <vector>
 
 namespace attune::actors {
+struct cache_statistics;
 struct tuning_report;
-}
+} // namespace attune::actors
 
 namespace attune::cli {
 
@@ -51,8 +52,13 @@ std::string render_best(const task& of, std::span<const ranked> best, const std:
 
 /// How a search ended: the best, what was tried, where the time went.
 std::string render_report(const actors::tuning_report& report);
+/// Why the cache did not know what it was asked for: a line; empty where it knew all.
+std::string render_misses(const actors::cache_statistics& asked);
 /// One line to standard error on why there is no best; empty where there is one.
 std::string no_best_text(const actors::tuning_report& report);
+
+/// A line for what was taken for a configuration that was not measured.
+std::string render_estimate(const configuration& config, const estimate& guess, const std::string& unit);
 
 /// A line for each record: when, the value, `at least` (`at most`) it, or the failure, the configuration; the failure's
 /// message below it.

@@ -2,6 +2,7 @@
 
 #include "actors/earlier.hpp"
 #include "core/text.hpp"
+#include "net/shared_store.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,11 +45,24 @@ result<std::unique_ptr<storage::store>> open_to_read(const std::string& folder) 
   return storage::store::open(folder, {.read_only = true, .create = false});
 }
 
-result<std::unique_ptr<storage::store>> open_to_change(const std::string& folder) {
-  auto there = open_to_read(folder);
+namespace {
+
+status is_there(const std::string& folder) {
+  const auto there = open_to_read(folder);
   if (!there) return there.err();
   if (!*there) return error{errc::store_unusable, "there is no store yet; attune tune makes one", folder};
-  there->reset();
+  return {};
+}
+
+} // namespace
+
+result<std::unique_ptr<storage::store_port>> open_to_change(const std::string& folder) {
+  if (auto good = is_there(folder); !good) return good.err();
+  return net::open_shared(folder);
+}
+
+result<std::unique_ptr<storage::store>> open_as_owner(const std::string& folder) {
+  if (auto good = is_there(folder); !good) return good.err();
   return storage::store::open(folder, {.create = false});
 }
 

@@ -4,6 +4,7 @@
 #include "cli/render.hpp"
 #include "core/task.hpp"
 #include "storage/store.hpp"
+#include "storage/store_port.hpp"
 
 #include <memory>
 #include <string>
@@ -15,8 +16,11 @@ namespace attune::cli {
 /// store yet. Errors: as storage::store::open.
 result<std::unique_ptr<storage::store>> open_to_read(const std::string& folder);
 
-/// Opens it to change it, where it is there. Errors: as storage::store::open.
-result<std::unique_ptr<storage::store>> open_to_change(const std::string& folder);
+/// Opens it to change it, where it is there: as its owner, or through the process that owns it. Errors: as
+/// storage::store::open.
+result<std::unique_ptr<storage::store_port>> open_to_change(const std::string& folder);
+/// The same as its owner alone. Errors: as storage::store::open.
+result<std::unique_ptr<storage::store>> open_as_owner(const std::string& folder);
 
 /// A known result with where it was measured.
 struct known_result : ranked {

@@ -35,6 +35,9 @@ public:
     for (const auto& e : batch.items) {
       using kind = actors::event_kind;
       switch (e.kind) {
+      case kind::estimated:
+        news_ = true;
+        break;
       case kind::told:
       case kind::session_ended:
         news_ = true;
@@ -240,7 +243,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   (*engine)->subscribe([&news](const actors::event_batch& batch) { news.take(batch); });
 
   for (const auto& t : planned->tasks) {
-    auto begun = (*engine)->tune({t.of, t.over, options.remeasure, false});
+    auto begun = (*engine)->tune({t.of, t.over, options.remeasure, false, planned->near});
     if (!begun) return io.fail(begun.err());
     const std::lock_guard guard(all_lock);
     all.push_back({&t, std::move(*begun), {}, nullptr});
@@ -260,10 +263,12 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     if (r->trouble) io.message(r->of->spec.name + ": " + r->trouble->text());
     if (const auto text = no_best_text(*r); !text.empty()) io.message(text);
   }
+  const auto asked = (*engine)->cache_counts();
   if (io.json()) {
-    io.document(reports_json(reports));
+    io.document(reports_json(reports, &asked));
   } else {
     for (const auto& r : reports) io.out() << render_report(*r);
+    io.out() << render_misses(asked);
     io.out() << std::flush;
   }
   if (signal != 0)
