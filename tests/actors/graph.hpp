@@ -233,6 +233,7 @@ struct graph {
     std::vector<storage::step_item> past;  ///< played back before it begins
     std::vector<limit_spec> limits{};
     std::optional<nanoseconds> finals_until{};
+    std::optional<double> near{}; ///< where set: estimates, within this tolerance
   };
 
   /// A task over one parameter x of `size` values, and a tuner for it (not begun).
@@ -264,13 +265,22 @@ struct graph {
     BOOST_REQUIRE(strategy.ok());
     const session_number number = tuners.size() + 1;
     auto setup = std::make_shared<tuner_setup>();
-    setup->session = {number, o.by_caller ? measuring::by_caller : measuring::by_runners, o.fresh, o.stored};
+    setup->session = {number, o.by_caller ? measuring::by_caller : measuring::by_runners, o.fresh, o.stored,
+                      o.near.has_value()};
     setup->session_id = "session" + std::to_string(number);
     setup->search = std::make_unique<search::tuning>(*of, *over, std::move(*strategy),
                                                      search::tuning_limits{o.trials, o.time, 16}, number);
+    if (o.near) {
+      setup->search->estimate_near(*o.near);
+      for (const auto& r : records)
+        if (r.what->of->identity.task_key == (*of)->identity.task_key)
+          setup->search->known_near(r.what->config, r.what->key, *r.result);
+    }
     for (const auto& s : o.past) {
       const search::told_step step{s.what->number, s.asked_before};
-      if (s.amends)
+      if (s.guess)
+        setup->search->replay_estimate(step, s.what->config, *s.guess);
+      else if (s.amends)
         setup->search->replay_amendment(step, s.what->config, s.what->key, s.result, *s.amends);
       else
         setup->search->replay(step, s.what->config, s.what->key, s.result);

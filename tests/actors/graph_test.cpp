@@ -172,6 +172,38 @@ BOOST_AUTO_TEST_CASE(a_store_that_stays_broken_ends_the_session_with_its_error) 
   BOOST_TEST(!report->best);
 }
 
+BOOST_AUTO_TEST_CASE(a_store_that_another_process_holds_is_waited_for_and_nothing_is_lost) {
+  recorder_options recording;
+  recording.give_up_after = 30s;
+  recording.wait_for_holder = 20min;
+  graph g(with(1, 1), recording);
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return 10 - x; });
+  g.store_error = error{errc::store_busy, "process 7 (attune tune) has it", {}};
+  auto t = g.begin({});
+  g.pass(10min, 1s);
+  BOOST_TEST(!g.report(t));
+  const auto ran = slot->orders;
+  BOOST_TEST(ran > 0);
+  g.store_error.reset();
+  g.pass(5s);
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_CHECK(report->reason == search::stop_reason::exhausted);
+  BOOST_TEST(g.records.size() == 8u);
+  BOOST_TEST(slot->orders == 8);
+
+  // Not for ever.
+  graph never(with(1, 1), recording);
+  never.add_runner()->answer = by_itself([](double) { return 1; });
+  never.store_error = error{errc::store_busy, "process 7 (attune tune) has it", {}};
+  auto u = never.begin({});
+  never.pass(21min, 1s);
+  const auto given_up = never.report(u);
+  BOOST_REQUIRE(given_up);
+  BOOST_CHECK(given_up->reason == search::stop_reason::error);
+}
+
 BOOST_AUTO_TEST_CASE(a_session_that_is_called_back_does_not_wait_for_a_broken_store) {
   for (const bool before : {true, false}) {
     graph g(with(1, 1, 2));
@@ -229,6 +261,100 @@ BOOST_AUTO_TEST_CASE(a_second_session_is_answered_from_memory) {
     BOOST_REQUIRE(step.record != 0u);
     BOOST_TEST(g.records[step.record - 1].what->key.hex() == step.what->key.hex());
   }
+}
+
+namespace {
+
+double flat_cost(double x) { return x == 0 ? 1 : 5; }
+
+/// One slot, one trial at a time, and what another session has measured: x = 0, 2, 4, 6 of 0 … 7.
+struct half_known : graph {
+  half_known() : graph(with(1, 1, 1)), slot(add_runner()) {
+    slot->answer = by_itself(flat_cost);
+    task_options even;
+    even.shape = [](task_spec& spec) { spec.parameters[0].domain = integer_range{0, 6, 2, false}; };
+    BOOST_REQUIRE(report(begin(even)));
+    BOOST_REQUIRE(records.size() == 4u);
+    steps.clear();
+  }
+  std::shared_ptr<run_bench> slot;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(what_lies_between_equal_results_is_estimated_and_never_recorded) {
+  half_known g;
+  graph::task_options all;
+  all.near = 0.02;
+  const auto report = g.report(g.begin(all));
+  BOOST_REQUIRE(report);
+  // 1 lies between 1 and 5, and 7 at the edge; 3 and 5 between equal ones.
+  BOOST_TEST(report->counts.proposed == 8u);
+  BOOST_TEST(report->counts.cached == 4u);
+  BOOST_TEST(report->counts.measured == 2u);
+  BOOST_TEST(report->counts.estimated == 2u);
+  BOOST_TEST(report->best->config.text() == "x=0");
+  // Nothing of an estimate is recorded, and the steps tell it from what was measured.
+  BOOST_TEST(g.records.size() == 6u);
+  BOOST_REQUIRE(g.steps.size() == 8u);
+  for (const auto& s : g.steps) {
+    const double x = x_of(*s.what);
+    BOOST_TEST(s.guess.has_value() == (x == 3 || x == 5));
+    BOOST_TEST((s.result == nullptr) == s.guess.has_value());
+    if (s.guess) BOOST_TEST(s.guess->value == 5.0);
+  }
+  // The next session knows nothing of them either.
+  graph::task_options exact;
+  const auto measured = g.report(g.begin(exact));
+  BOOST_TEST(measured->counts.measured == 2u);
+  BOOST_TEST(measured->counts.cached == 6u);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_with_estimates_goes_on_from_its_steps) {
+  half_known g;
+  graph::task_options all;
+  all.near = 0.02;
+  BOOST_REQUIRE(g.report(g.begin(all)));
+  const auto orders = g.slot->orders;
+  all.past = g.steps;
+  const auto again = g.report(g.begin(all));
+  BOOST_REQUIRE(again);
+  BOOST_TEST(g.slot->orders == orders);
+  BOOST_TEST(again->counts.proposed == 8u);
+  BOOST_TEST(again->counts.estimated == 2u);
+  BOOST_TEST(again->counts.cached == 6u);
+  BOOST_TEST(again->best->config.text() == "x=0");
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_for_what_another_estimates_measures_it) {
+  half_known g;
+  graph::task_options all;
+  auto near = all;
+  near.near = 0.02;
+  const auto a = g.add_tuner(near), b = g.add_tuner(all);
+  caf::anon_send(a, atom::begin::value);
+  caf::anon_send(b, atom::begin::value);
+  g.drain();
+  const auto estimated = g.report(a), measured = g.report(b);
+  BOOST_REQUIRE(estimated);
+  BOOST_REQUIRE(measured);
+  BOOST_TEST(estimated->counts.proposed == 8u);
+  // Nothing that is no measurement reaches the session that wants measurements.
+  BOOST_TEST(measured->counts.estimated == 0u);
+  BOOST_TEST(measured->counts.measured + measured->counts.cached == 8u);
+  BOOST_TEST(g.records.size() == 8u);
+}
+
+BOOST_AUTO_TEST_CASE(what_others_forget_is_forgotten_in_memory) {
+  graph g;
+  auto slot = g.add_runner();
+  slot->answer = by_itself([](double x) { return x; });
+  BOOST_REQUIRE(g.report(g.begin({})));
+  BOOST_TEST(slot->orders == 8);
+  caf::anon_send(g.cache, atom::invalidate::value, task_list{{g.records[0].what->of->identity.task_key}});
+  g.drain();
+  BOOST_REQUIRE(g.report(g.begin({})));
+  BOOST_TEST(slot->orders == 16);
 }
 
 BOOST_AUTO_TEST_CASE(two_sessions_that_want_the_same_fly_once) {

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -319,6 +320,168 @@ BOOST_AUTO_TEST_CASE(others_are_seen_while_they_live) {
     BOOST_TEST(a->others());
   }
   BOOST_TEST(!a->others());
+}
+
+namespace {
+
+/// Records from elsewhere, with what they point to.
+struct foreign {
+  foreign(const task_ptr& of, std::int64_t from, std::int64_t to) : entry(storage::entry_of(*of)) {
+    for (auto n = from; n < to; ++n) {
+      trials.push_back(ask(of, n));
+      results.push_back(value_of(static_cast<double>(n) + 0.5));
+    }
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      records.push_back({&entry, trials[i]->key, &trials[i]->config, results[i].get(), "elsewhere"});
+  }
+  std::size_t added() const {
+    return static_cast<std::size_t>(
+        std::count_if(records.begin(), records.end(), [](const auto& r) { return r.added; }));
+  }
+  storage::task_entry entry;
+  std::vector<trial_ptr> trials;
+  std::vector<outcome_ptr> results;
+  std::vector<storage::foreign_record> records;
+};
+
+/// Hears what is forgotten.
+struct mourner {
+  std::mutex lock;
+  std::condition_variable came;
+  std::vector<digest> heard;
+  explicit mourner(storage::store_port& p) {
+    p.on_forgotten([this](std::vector<digest> tasks) {
+      {
+        const std::lock_guard guard(lock);
+        heard.insert(heard.end(), tasks.begin(), tasks.end());
+      }
+      came.notify_all();
+    });
+  }
+  bool hears(const digest& task) {
+    std::unique_lock guard(lock);
+    return came.wait_for(guard, 20s, [&] { return std::find(heard.begin(), heard.end(), task) != heard.end(); });
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(an_import_goes_through_the_owner_and_adds_nothing_twice) {
+  const scratch_folder scratch;
+  const auto of = make();
+  auto owner = port(scratch.store()), member = port(scratch.store());
+  foreign all(of, 0, 3000);
+  BOOST_REQUIRE(member->append_new(all.records).ok());
+  BOOST_TEST(all.added() == 3000u);
+  BOOST_REQUIRE(member->append_new(all.records).ok());
+  BOOST_TEST(all.added() == 0u);
+  BOOST_REQUIRE(owner->append_new(all.records).ok());
+  BOOST_TEST(all.added() == 0u);
+  foreign more(of, 2990, 3010);
+  BOOST_REQUIRE(owner->append_new(more.records).ok());
+  BOOST_TEST(more.added() == 10u);
+  const auto best = (*member->view())->best(of->identity.task_key);
+  BOOST_REQUIRE(best.ok());
+  BOOST_TEST(best->at(0).result.measured()->value == 0.5);
+  BOOST_TEST(count_in(scratch.store()) == 3010u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_forgotten_through_the_owner_is_heard_of_by_all) {
+  const scratch_folder scratch;
+  const auto of = make(), other = make({.name = "other"});
+  auto owner = port(scratch.store()), member = port(scratch.store()), third = port(scratch.store());
+  mourner first(*owner), second(*member), last(*third);
+  auto some = items(of, 0, 20), rest = items(other, 0, 5);
+  BOOST_REQUIRE(owner->append(some, {}).ok());
+  BOOST_REQUIRE(owner->append(rest, {}).ok());
+  std::vector<trial_ptr> asked{some[3].what};
+  BOOST_REQUIRE(third->recall(asked)[0].entry.has_value());
+
+  const auto dropped = member->drop_cached(of->identity.task_key);
+  BOOST_REQUIRE(dropped.ok());
+  BOOST_TEST(*dropped == 20u);
+  for (auto* m : {&first, &second, &last}) BOOST_TEST(m->hears(of->identity.task_key));
+  // One that looked before looks anew.
+  BOOST_TEST(!third->recall(asked)[0].entry.has_value());
+  BOOST_TEST(count_in(scratch.store()) == 25u);
+
+  storage::retention how;
+  how.keep_best = 2;
+  const std::vector<digest> tasks{other->identity.task_key};
+  const auto gone = member->forget(tasks, how);
+  BOOST_REQUIRE(gone.ok());
+  BOOST_REQUIRE(gone->size() == 1u);
+  BOOST_TEST(gone->front().records == 3u);
+  BOOST_TEST(gone->front().best == 2u);
+  for (auto* m : {&first, &second, &last}) BOOST_TEST(m->hears(other->identity.task_key));
+  BOOST_TEST(member->compact().ok());
+  BOOST_TEST(owner->compact().ok());
+  BOOST_TEST(count_in(scratch.store()) == 22u);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_under_way_keeps_what_it_rests_on) {
+  const scratch_folder scratch;
+  const auto of = make();
+  auto owner = port(scratch.store()), member = port(scratch.store());
+  storage::session_entry entry;
+  entry.id = "mine";
+  entry.task_name = "gemm";
+  for (const bool by_owner : {true, false}) {
+    auto& tuner = by_owner ? *owner : *member;
+    auto& forgetter = by_owner ? *member : *owner;
+    entry.id = by_owner ? "owners" : "members";
+    const std::int64_t base = by_owner ? 0 : 1000;
+    BOOST_REQUIRE(*tuner.begin_session(entry));
+    auto old = items(of, base, base + 10), made = items(of, base + 10, base + 20);
+    for (auto& r : made) r.session = entry.id;
+    BOOST_REQUIRE(tuner.append(old, {}).ok());
+    BOOST_REQUIRE(tuner.append(made, {}).ok());
+    // A hit of the cache, told; the rest of what it has made is not told yet.
+    storage::step_item step;
+    step.session = entry.id;
+    step.what = old[2].what;
+    step.result = old[2].result;
+    step.from_cache = true;
+    step.record = old[2].record;
+    BOOST_REQUIRE(tuner.append({}, std::span(&step, 1)).ok());
+    const std::vector<digest> tasks{of->identity.task_key};
+    const auto gone = forgetter.forget(tasks, {});
+    BOOST_REQUIRE(gone.ok());
+    BOOST_TEST(gone->front().held == 11u);
+    BOOST_TEST(gone->front().records == 9u);
+    // One that it had from before and tells only now, of which the record is gone.
+    step.what = old[5].what;
+    step.result = old[5].result;
+    step.record = old[5].record;
+    BOOST_REQUIRE(tuner.append({}, std::span(&step, 1)).ok());
+    std::size_t told = 0;
+    BOOST_REQUIRE((*tuner.view())->session_steps(entry.id, [&](const auto&) { ++told; }).ok());
+    BOOST_TEST(told == (by_owner ? 2u : 1u)); // a member's is as if it had not been told: it is asked for again
+    BOOST_TEST(count_in(scratch.store()) == 11u);
+    tuner.end_session(entry.id, 1s);
+    // Now nothing is held.
+    BOOST_REQUIRE((*owner->view())->newest() > 0);
+    for (int i = 0; i < 200 && count_in(scratch.store()) > 0; ++i) BOOST_REQUIRE(owner->forget(tasks, {}).ok());
+    BOOST_TEST(count_in(scratch.store()) == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_owner_that_ends_amid_an_import_leaves_it_to_the_next) {
+  const scratch_folder scratch;
+  const auto of = make();
+  auto owner = port(scratch.store()), member = port(scratch.store());
+  foreign all(of, 0, 6000);
+  std::atomic<bool> begun{false};
+  std::thread ending([&] {
+    while (!begun) std::this_thread::yield();
+    owner = nullptr;
+  });
+  begun = true;
+  const auto done = member->append_new(all.records);
+  ending.join();
+  BOOST_REQUIRE_MESSAGE(done.ok(), (done.ok() ? "" : done.err().text()));
+  member = nullptr;
+  BOOST_TEST(count_in(scratch.store()) == 6000u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
