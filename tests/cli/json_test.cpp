@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(gives_tunes_document_as_the_contract_has_it) {
           R"(","target":{"device":"local","cores":2},"best":{"config":{"tile_m":32,"alpha":1.0},"value":0.00123,)"
           R"("unit":"s","goal":"minimize","spread":0.004,"samples":[0.00123,0.00124],"record":")" +
           key +
-          R"("},"trials":{"proposed":200,"measured":150,"stopped_early":0,"cached":40,"failed":{"build_error":8,"run_timeout":2}},)"
+          R"("},"trials":{"proposed":200,"measured":150,"stopped_early":0,"cached":40,"estimated":0,"failed":{"build_error":8,"run_timeout":2}},)"
           R"("time_s":{"wall":61.0,"build":40.1,"run":0.0,"queue":0.0,"search":0.0,"clean":0.0,"store":0.5,"trials":60.0},)"
           R"("devices":{"local/slot0":{"run_s":30.5,"busy":0.5}},)"
           R"("stopped_because":"trials","session":"s1"})");
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(gives_null_for_no_best_and_sums_several_tasks) {
   BOOST_TEST(doc["tasks"].size() == 2u);
   BOOST_TEST(
       dump(doc["total"]["trials"]) ==
-      R"({"proposed":400,"measured":300,"stopped_early":0,"cached":80,"failed":{"build_error":16,"run_timeout":4}})");
+      R"({"proposed":400,"measured":300,"stopped_early":0,"cached":80,"estimated":0,"failed":{"build_error":16,"run_timeout":4}})");
   BOOST_TEST(doc["total"]["with_best"] == 1u);
   BOOST_TEST(doc["total"]["time_s"]["wall"] == 90.0);
   BOOST_TEST(dump(reports_json(std::span(both).subspan(1))) == dump(report_json(*good)));
