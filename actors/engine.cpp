@@ -4,6 +4,7 @@
 #include "actors/cache.hpp"
 #include "actors/earlier.hpp"
 #include "actors/error.hpp"
+#include "actors/handles.hpp"
 #include "actors/model.hpp"
 #include "actors/monitor.hpp"
 #include "actors/recorder.hpp"
@@ -22,6 +23,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
@@ -211,7 +213,9 @@ struct session::impl {
   tuner_actor tuner;
   std::mutex lock;
   report_ptr report;
-  bool gone = false; ///< the tuner ended without a report: the engine was destroyed
+  bool gone = false;   ///< the tuner ended without a report: the engine was destroyed
+  bool closed = false; ///< let go by its owner
+  std::vector<caf::actor> hearers;
 };
 
 std::shared_ptr<const tuning_report> session::wait() {
@@ -239,6 +243,34 @@ std::shared_ptr<const tuning_report> session::wait_for(nanoseconds limit) {
   if (got) impl_->report = got;
   return got;
 }
+
+void session::when_done(std::function<void(std::shared_ptr<const tuning_report>)> hear) {
+  auto waits = [to = impl_->tuner, keep = impl_, hear = std::move(hear)](caf::event_based_actor* self) {
+    // It is the search's own limits that end it.
+    self->request(to, caf::infinite, atom::report::value)
+        .then(
+            [keep, hear](const report_ptr& r) {
+              {
+                const std::lock_guard guard(keep->lock);
+                keep->report = r;
+              }
+              hear(r);
+            },
+            [hear](const caf::error&) { hear(nullptr); });
+  };
+  const std::lock_guard guard(impl_->lock);
+  impl_->hearers.push_back(impl_->system->spawn(std::move(waits)));
+}
+
+void session::close() {
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->closed = true;
+  }
+  caf::anon_send_exit(impl_->tuner, caf::exit_reason::user_shutdown);
+}
+
+session_handle session::handle() const { return {impl_->tuner}; }
 
 void session::cancel() { caf::anon_send(impl_->tuner, atom::cancel::value); }
 void session::pause() { caf::anon_send(impl_->tuner, atom::pause::value); }
@@ -457,6 +489,11 @@ void engine::impl::stop_all() {
     end(watch.to);
     for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
     for (const auto& who : all) self->wait_for(caf::actor_cast<caf::actor>(who));
+    for (const auto& s : open) {
+      const std::lock_guard guard(s->lock);
+      for (const auto& h : s->hearers) self->wait_for(h);
+      s->hearers.clear();
+    }
   }
   for (const auto& s : open) s->tuner = nullptr;
   builders.clear();
@@ -600,6 +637,11 @@ result<session> engine::tune(const tuning_request& request) {
   open->tuner = impl_->system->spawn(tuner, setup, impl_->cache, impl_->scheduler, impl_->recorder, impl_->watch);
   {
     const std::lock_guard guard(impl_->lock);
+    // Those that were let go are gone when their hearers are.
+    std::erase_if(impl_->sessions, [](const std::shared_ptr<session::impl>& s) {
+      const std::lock_guard one(s->lock);
+      return s->closed && s->report;
+    });
     impl_->sessions.push_back(open);
   }
   caf::anon_send(open->tuner, atom::begin::value);
@@ -618,5 +660,9 @@ void engine::subscribe(std::function<void(const event_batch&)> watch) {
 const std::string& engine::remark() const noexcept { return impl_->places.remark; }
 storage::store_port* engine::store() noexcept { return impl_->store.get(); }
 caf::actor_system& engine::system() noexcept { return *impl_->system; }
+
+graph_handles engine::handles() const {
+  return {impl_->cache, impl_->scheduler, impl_->recorder, impl_->watch.to, impl_->model};
+}
 
 } // namespace attune::actors

@@ -21,6 +21,8 @@ namespace attune::actors {
 struct tuning_report;
 struct tuner_status;
 struct event_batch;
+struct graph_handles;
+struct session_handle;
 
 /// The trials of a search whose spec gives neither trials nor time: enough for a first look, never for ever.
 inline constexpr std::uint64_t default_trials = 1000;
@@ -70,6 +72,12 @@ public:
   std::shared_ptr<const tuning_report> wait();
   /// The report, if the end comes within `patience`.
   std::shared_ptr<const tuning_report> wait_for(nanoseconds patience);
+  /// Calls `hear` with the report at the end, on the engine's thread, where it must be quick; with null where the
+  /// engine was destroyed before. The engine's destructor waits for it.
+  void when_done(std::function<void(std::shared_ptr<const tuning_report>)> hear);
+  /// The report has been taken and nothing more is asked: what the session holds is let go. progress() then tells of
+  /// its end alone.
+  void close();
   /// Asks it to end as interrupted; returns at once.
   void cancel();
   void pause();
@@ -80,6 +88,7 @@ public:
   /// Its result: returns when the record is durable and the strategy knows. Errors: not_found for a trial that is not
   /// in flight.
   attune::status tell(const trial& which, outcome result);
+  session_handle handle() const;
 
   struct impl;
   explicit session(std::shared_ptr<impl> i) : impl_(std::move(i)) {}
@@ -112,6 +121,7 @@ public:
   /// The store that is open; null without one.
   storage::store_port* store() noexcept;
   caf::actor_system& system() noexcept;
+  graph_handles handles() const;
 
 private:
   struct impl;

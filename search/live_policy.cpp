@@ -46,6 +46,13 @@ live_policy::arm live_policy::add(std::optional<double> ratio) {
   return which;
 }
 
+bool live_policy::again(arm which) {
+  if (which == incumbent_ || which == candidate_ || std::find(waiting_.begin(), waiting_.end(), which) != waiting_.end())
+    return false;
+  waiting_.push_back(which);
+  return true;
+}
+
 void live_policy::start_with(arm which, double ratio) {
   std::erase(waiting_, which);
   arms_[which].ratio = ratio;

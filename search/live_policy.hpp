@@ -45,6 +45,8 @@ public:
 
   /// A further arm. `ratio`: what is known of its latency, over the default's; such arms are tried first.
   arm add(std::optional<double> ratio = {});
+  /// An arm that was judged is tried once more. False: it serves, or its turn is still to come.
+  bool again(arm which);
   /// Serves with this arm from now on, because it is known to be `ratio` times as slow as the default (below 1); the
   /// default is measured beside it as soon as that is allowed. @pre arms were added, nothing was recorded
   void start_with(arm which, double ratio);
