@@ -596,6 +596,7 @@ result<session> engine::tune(const tuning_request& request) {
                     impl_->store && impl_->store->knows_workload(request.of->identity.workload_key)};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
   setup->model = impl_->model;
+  setup->wish = request.in_flight;
   if (limits.time) setup->finals_until = *limits.time - std::min(limits.spent, *limits.time);
   if (impl_->store) {
     setup->session_id = id;

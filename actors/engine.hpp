@@ -63,6 +63,8 @@ struct tuning_request {
   search::space_ptr over;
   bool remeasure = false; ///< forget the session, measure everything anew
   bool by_caller = false; ///< the caller measures: session::ask and session::tell
+  /// The most trials that it has in flight; 0: its share of engine_options::in_flight.
+  std::uint32_t in_flight = 0;
 };
 
 /// A session under way. Copies are the same session. All functions are safe from any thread that is not an actor's.

@@ -61,7 +61,7 @@ struct engine::impl {
   std::mutex logging;
 
   void log(log_level level, std::string_view text) noexcept;
-  result<std::shared_ptr<session::impl>> begin(prepared what, bool remeasure, bool by_caller);
+  result<std::shared_ptr<session::impl>> begin(prepared what, const search_options& how, bool by_caller);
   /// The best that the store knows, best first; empty without a store.
   result<std::vector<found>> best(const prepared& what, std::size_t count) const;
   /// What the store's cache knows of one configuration.

@@ -26,9 +26,11 @@ namespace {
 
 /// The database's own threads, and the one of the store that is shared.
 constexpr std::uint32_t store_threads = 8, shared_threads = 1;
-/// The worker and the clock of an actor system; the actors with threads of their own: the trainings, and with a store
-/// the recorder and the archive.
-constexpr std::uint32_t system_threads = 2, model_threads = 1, disk_actor_threads = 2;
+/// The worker, the clock and the printer of an actor system; the actors with threads of their own: the trainings, and
+/// with a store the recorder and the archive.
+constexpr std::uint32_t system_threads = 3, model_threads = 1, disk_actor_threads = 2;
+
+constexpr std::uint32_t most_in_flight = 4096, most_in_hand = 64;
 
 std::uint32_t threads_of_slots(const engine_options& o, std::uint32_t slots) noexcept {
   // What watches a call's limit; what calls.
@@ -215,6 +217,8 @@ result<engine> engine::start(engine_options options) {
   with.cache.hot_bytes = std::min(with.cache.hot_bytes, o.memory);
   with.inline_callables = o.inline_calls;
   with.builders = 1;
+  // Each search has its own bound, so that none waits for another's turn.
+  with.in_flight = most_in_flight;
   with.subreaper = false;
   auto slots = slots_of(o);
   if (o.threads > 0) {
@@ -247,8 +251,9 @@ engine::~engine() = default;
 engine::engine(engine&& other) noexcept = default;
 engine& engine::operator=(engine&& other) noexcept = default;
 
-result<std::shared_ptr<session::impl>> engine::impl::begin(prepared what, bool remeasure, bool by_caller) {
-  auto begun = core->tune({what.of, what.over, remeasure, by_caller});
+result<std::shared_ptr<session::impl>> engine::impl::begin(prepared what, const search_options& how, bool by_caller) {
+  const auto ahead = by_caller ? most_in_hand : slots_of(options) + 2;
+  auto begun = core->tune({what.of, what.over, how.remeasure, by_caller, how.in_hand > 0 ? how.in_hand : ahead});
   if (!begun) return begun.err();
   auto out = std::make_shared<session::impl>(std::move(what), std::move(*begun));
   out->inner.when_done([to = out](const std::shared_ptr<const actors::tuning_report>& r) {
@@ -262,7 +267,7 @@ result<std::shared_ptr<session::impl>> engine::impl::begin(prepared what, bool r
 result<session> engine::tune(const space& over, objective what, const search_options& how) {
   auto made = prepare(over, how, function_of(std::move(what), how.unit));
   if (!made) return made.err();
-  auto begun = impl_->begin(std::move(*made), how.remeasure, false);
+  auto begun = impl_->begin(std::move(*made), how, false);
   if (!begun) return begun.err();
   return session(std::move(*begun));
 }
@@ -270,7 +275,7 @@ result<session> engine::tune(const space& over, objective what, const search_opt
 result<ask_tell> engine::open(const space& over, const search_options& how) {
   auto made = prepare(over, how, {});
   if (!made) return made.err();
-  auto begun = impl_->begin(std::move(*made), how.remeasure, true);
+  auto begun = impl_->begin(std::move(*made), how, true);
   if (!begun) return begun.err();
   return ask_tell(std::move(*begun));
 }

@@ -91,6 +91,7 @@ struct live_core::impl {
 
   search_options search(std::uint64_t number) const {
     search_options out;
+    out.in_hand = 1;
     out.method = how.method;
     out.strategy = how.strategy;
     out.trials = how.candidates;
@@ -102,7 +103,7 @@ struct live_core::impl {
     const auto options = search(number);
     auto p = prepare(over, options, {});
     if (!p) return p.err();
-    auto begun = with.begin(std::move(*p), options.remeasure, true);
+    auto begun = with.begin(std::move(*p), options, true);
     if (!begun) return begun.err();
     source.emplace(std::move(*begun));
     open = true;

@@ -74,6 +74,9 @@ struct search_options {
   nanoseconds limit = std::chrono::seconds(60); ///< of one call of the objective
   /// So many of the best are measured again, side by side, before a winner is named.
   std::uint32_t finalists = 0;
+  /// Configurations that are proposed and not decided yet, at most: each is chosen without knowing what the others come
+  /// to. 0: two more than the engine has slots; as many as are asked for, up to 64, where the program measures.
+  std::uint32_t in_hand = 0;
   /// Forgets the session and measures everything anew.
   bool remeasure = false;
 };
@@ -105,7 +108,7 @@ struct report {
   std::optional<found> best;     ///< none where nothing was measured
   std::optional<found> standard; ///< the default configuration's, where a parameter has a default
   std::uint64_t proposed = 0;    ///< configurations that were decided: measured, answered from memory, failed
-  std::uint64_t measured = 0;    ///< by this process
+  std::uint64_t measured = 0;    ///< by this process, to a value
   std::uint64_t cached = 0;      ///< known already
   std::vector<std::pair<failure_kind, std::uint64_t>> failed; ///< kinds that occurred
   std::optional<failure> first_failure;
@@ -159,8 +162,8 @@ private:
 class ask_tell : public session {
 public:
   using session::session;
-  /// The next configuration; none at the end of the search. Several may be in hand at once (three for each slot, shared
-  /// with the engine's other searches); with so many it waits until one is told.
+  /// The next configuration; none at the end of the search. Several may be in hand at once, up to
+  /// search_options::in_hand; with so many it waits until one is told.
   std::optional<asked> ask() const;
   /// What came of it; returns when that is durable and the strategy knows. Errors: not_found for what is not in hand,
   /// cancelled where the search has ended.

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(it_keeps_to_its_threads_and_gives_them_back) {
                                    most = std::max(most.load(), threads_now());
                                    return 1.0 + static_cast<double>(c[x]);
                                  },
-                                 {.strategy = "random", .trials = 40}));
+                                 {.strategy = "random", .trials = 40, .remeasure = true}));
       running.wait();
       const auto limit = options.threads > 0 ? options.threads : stated;
       BOOST_TEST(most - before <= limit, most - before << " threads, stated " << limit);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_program_measures_by_itself) {
     }
     const auto r = search.wait();
     BOOST_TEST(seen.size() == (again ? 0u : 12u));
-    BOOST_TEST(r.measured == (again ? 0u : 12u));
+    BOOST_TEST(r.measured == (again ? 0u : 11u));
     BOOST_TEST(r.cached == (again ? 12u : 0u));
     BOOST_TEST(r.failures() == 1u);
     BOOST_REQUIRE(r.best);

@@ -138,9 +138,14 @@ BOOST_AUTO_TEST_CASE(each_thread_keeps_to_the_share) {
       }
     });
   for (auto& t : threads) t.join();
-  l.flush();
+  // The search may not have had its turn so far.
+  for (int n = 0; n < 20'000 && l.status().tried == 0; ++n) {
+    const auto c = l.choose();
+    l.tell(c, std::chrono::microseconds(c->width == 0 ? 1000 : 1010));
+    if (n % 16 == 0) l.flush();
+  }
   BOOST_TEST(kept);
-  BOOST_TEST(l.choose()->width == 0);
+  BOOST_TEST(l.status().best.find("width")->as_integer() == 0);
   BOOST_TEST(l.status().tried > 0u);
 }
 
