@@ -30,7 +30,7 @@ constexpr std::uint32_t store_threads = 8, shared_threads = 1;
 /// with a store the recorder and the archive.
 constexpr std::uint32_t system_threads = 3, model_threads = 1, disk_actor_threads = 2;
 
-constexpr std::uint32_t most_in_flight = 4096, most_in_hand = 64;
+constexpr std::uint32_t most_in_flight = 4096, most_in_hand = 64, far_ahead = 256;
 
 std::uint32_t threads_of_slots(const engine_options& o, std::uint32_t slots) noexcept {
   // What watches a call's limit; what calls.
@@ -252,7 +252,10 @@ engine::engine(engine&& other) noexcept = default;
 engine& engine::operator=(engine&& other) noexcept = default;
 
 result<std::shared_ptr<session::impl>> engine::impl::begin(prepared what, const search_options& how, bool by_caller) {
-  const auto ahead = by_caller ? most_in_hand : slots_of(options) + 2;
+  const auto& strategy = what.of->spec.search.strategy;
+  // What does not learn loses nothing by proposing far ahead, and messages go in larger batches then.
+  const bool learns = strategy != "grid" && strategy != "random" && strategy != "quasirandom";
+  const auto ahead = by_caller ? most_in_hand : learns ? slots_of(options) + 2 : far_ahead;
   auto begun = core->tune({what.of, what.over, how.remeasure, by_caller, how.in_hand > 0 ? how.in_hand : ahead});
   if (!begun) return begun.err();
   auto out = std::make_shared<session::impl>(std::move(what), std::move(*begun));

@@ -75,7 +75,8 @@ struct search_options {
   /// So many of the best are measured again, side by side, before a winner is named.
   std::uint32_t finalists = 0;
   /// Configurations that are proposed and not decided yet, at most: each is chosen without knowing what the others come
-  /// to. 0: two more than the engine has slots; as many as are asked for, up to 64, where the program measures.
+  /// to. 0: two more than the engine has slots, 256 for strategies that do not learn; up to 64 where the program
+  /// measures.
   std::uint32_t in_hand = 0;
   /// Forgets the session and measures everything anew.
   bool remeasure = false;
