@@ -99,15 +99,13 @@ struct live_core::impl {
     out.remeasure = number > 0;
     return out;
   }
-  attune::status open_round(std::uint64_t number) {
+  result<ask_tell> opened(std::uint64_t number) {
     const auto options = search(number);
     auto p = prepare(over, options, {});
     if (!p) return p.err();
     auto begun = with.begin(std::move(*p), options, true);
     if (!begun) return begun.err();
-    source.emplace(std::move(*begun));
-    open = true;
-    return {};
+    return ask_tell(std::move(*begun));
   }
   void take(asked next, std::unique_lock<std::mutex>& guard);
   void work();
@@ -209,10 +207,17 @@ void live_core::impl::work() {
       // A round that is not over goes on: its results are ratios to the default's.
       if (!open) {
         ++round;
+        for (auto& a : arms) a.trial.reset();
         guard.unlock();
-        auto good = open_round(round);
+        auto next = opened(round);
         guard.lock();
-        if (!good) with.log(log_level::warning, good.err().text());
+        if (next) {
+          source = std::move(*next);
+          open = true;
+          if (stop) source->cancel();
+        } else {
+          with.log(log_level::warning, next.err().text());
+        }
       }
     } else {
       auto from = *source;
@@ -273,7 +278,10 @@ result<std::unique_ptr<live_core>> live_core::start(engine& with, const space& o
     const auto which = i->policy.add(ratio);
     if (which == 1 && ratio && *ratio < 1 - how.gain) i->policy.start_with(which, *ratio);
   }
-  if (const auto good = i->open_round(0); !good) return good.err();
+  auto source = i->opened(0);
+  if (!source) return source.err();
+  i->source = std::move(*source);
+  i->open = true;
 
   auto out = std::unique_ptr<live_core>(new live_core(std::move(i), next_number()));
   {
@@ -288,9 +296,9 @@ live_core::~live_core() {
   {
     const std::lock_guard guard(impl_->lock);
     impl_->stop = true;
+    impl_->source->cancel();
   }
   impl_->wake.notify_all();
-  if (impl_->source) impl_->source->cancel();
   impl_->helper.join();
   impl_->source->wait();
 }

@@ -47,7 +47,8 @@ live_policy::arm live_policy::add(std::optional<double> ratio) {
 }
 
 bool live_policy::again(arm which) {
-  if (which == incumbent_ || which == candidate_ || std::find(waiting_.begin(), waiting_.end(), which) != waiting_.end())
+  if (which == incumbent_ || which == candidate_ ||
+      std::find(waiting_.begin(), waiting_.end(), which) != waiting_.end())
     return false;
   waiting_.push_back(which);
   return true;

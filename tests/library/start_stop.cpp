@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 using namespace attune;
@@ -67,6 +69,8 @@ int main(int argc, char** argv) {
     longest = std::max(longest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start));
   }
   std::filesystem::remove_all(store);
+  // One that has ended is seen for a moment.
+  for (int n = 0; n < 100'000 && threads_now() != threads; ++n) std::this_thread::yield();
   if (threads_now() != threads) {
     std::fprintf(stderr, "start_stop: %zu threads are left over\n", threads_now() - threads);
     good = false;
