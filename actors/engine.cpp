@@ -215,6 +215,8 @@ struct session::impl {
   report_ptr report;
   bool gone = false;   ///< the tuner ended without a report: the engine was destroyed
   bool closed = false; ///< let go by its owner
+  bool by_caller = false;
+  std::atomic<bool> called_back{false};
   std::vector<caf::actor> hearers;
 };
 
@@ -272,7 +274,35 @@ void session::close() {
 
 session_handle session::handle() const { return {impl_->tuner}; }
 
-void session::cancel() { caf::anon_send(impl_->tuner, atom::cancel::value); }
+namespace {
+
+outcome_ptr cancelled_outcome() {
+  return std::make_shared<const outcome>(
+      outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
+}
+
+/// What was being looked up while the search of a measuring caller was called back is offered afterwards: it is taken
+/// and given back, or the search would wait for it.
+void give_back(caf::event_based_actor* self, const tuner_actor& to) {
+  self->request(to, caf::infinite, atom::ask::value)
+      .then(
+          [self, to](const trial_ptr& t) {
+            self->send(to, atom::tell::value, t->number, cancelled_outcome());
+            give_back(self, to);
+          },
+          [](const caf::error&) {});
+}
+
+} // namespace
+
+void session::cancel() {
+  const bool again = impl_->called_back.exchange(true);
+  caf::anon_send(impl_->tuner, atom::cancel::value);
+  if (!impl_->by_caller || again) return;
+  auto gives = [to = impl_->tuner](caf::event_based_actor* self) { give_back(self, to); };
+  const std::lock_guard guard(impl_->lock);
+  impl_->hearers.push_back(impl_->system->spawn(std::move(gives)));
+}
 void session::pause() { caf::anon_send(impl_->tuner, atom::pause::value); }
 void session::resume() { caf::anon_send(impl_->tuner, atom::resume::value); }
 
@@ -290,6 +320,10 @@ trial_ptr session::ask() {
   // The answer comes when a trial in flight is told, which is the caller's own doing: no limit would be the right one.
   self->request(impl_->tuner, caf::infinite, atom::ask::value)
       .receive([&](const trial_ptr& t) { out = t; }, [](const caf::error&) {});
+  if (out && impl_->called_back) {
+    self->send(impl_->tuner, atom::tell::value, out->number, cancelled_outcome());
+    return nullptr;
+  }
   return out;
 }
 
@@ -464,7 +498,7 @@ void engine::impl::stop_all() {
     const std::lock_guard guard(lock);
     open.swap(sessions);
   }
-  for (const auto& s : open) caf::anon_send(s->tuner, atom::cancel::value);
+  for (const auto& s : open) session(s).cancel();
   for (const auto& s : open) session(s).wait_for(patience);
   {
     caf::scoped_actor self{*system};
@@ -635,6 +669,7 @@ result<session> engine::tune(const tuning_request& request) {
     if (const auto filled = impl_->fill_from_earlier(request.of, *request.over); !filled) return filled.err();
   auto open = std::make_shared<session::impl>();
   open->system = impl_->system;
+  open->by_caller = request.by_caller;
   open->tuner = impl_->system->spawn(tuner, setup, impl_->cache, impl_->scheduler, impl_->recorder, impl_->watch);
   {
     const std::lock_guard guard(impl_->lock);
