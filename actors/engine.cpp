@@ -287,7 +287,8 @@ void give_back(caf::event_based_actor* self, const tuner_actor& to) {
   self->request(to, caf::infinite, atom::ask::value)
       .then(
           [self, to](const trial_ptr& t) {
-            self->send(to, atom::tell::value, t->number, cancelled_outcome());
+            self->request(to, caf::infinite, atom::tell::value, t->number, cancelled_outcome())
+                .then([](caf::ok_atom) {}, [](const caf::error&) {});
             give_back(self, to);
           },
           [](const caf::error&) {});
@@ -321,7 +322,8 @@ trial_ptr session::ask() {
   self->request(impl_->tuner, caf::infinite, atom::ask::value)
       .receive([&](const trial_ptr& t) { out = t; }, [](const caf::error&) {});
   if (out && impl_->called_back) {
-    self->send(impl_->tuner, atom::tell::value, out->number, cancelled_outcome());
+    self->request(impl_->tuner, caf::infinite, atom::tell::value, out->number, cancelled_outcome())
+        .receive([](caf::ok_atom) {}, [](const caf::error&) {});
     return nullptr;
   }
   return out;
