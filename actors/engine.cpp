@@ -4,6 +4,7 @@
 #include "actors/cache.hpp"
 #include "actors/earlier.hpp"
 #include "actors/error.hpp"
+#include "actors/handles.hpp"
 #include "actors/model.hpp"
 #include "actors/monitor.hpp"
 #include "actors/recorder.hpp"
@@ -22,6 +23,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
@@ -212,7 +214,11 @@ struct session::impl {
   tuner_actor tuner;
   std::mutex lock;
   report_ptr report;
-  bool gone = false; ///< the tuner ended without a report: the engine was destroyed
+  bool gone = false;   ///< the tuner ended without a report: the engine was destroyed
+  bool closed = false; ///< let go by its owner
+  bool by_caller = false;
+  std::atomic<bool> called_back{false};
+  std::vector<caf::actor> hearers;
 };
 
 std::shared_ptr<const tuning_report> session::wait() {
@@ -241,7 +247,64 @@ std::shared_ptr<const tuning_report> session::wait_for(nanoseconds limit) {
   return got;
 }
 
-void session::cancel() { caf::anon_send(impl_->tuner, atom::cancel::value); }
+void session::when_done(std::function<void(std::shared_ptr<const tuning_report>)> hear) {
+  auto waits = [to = impl_->tuner, keep = impl_, hear = std::move(hear)](caf::event_based_actor* self) {
+    // It is the search's own limits that end it.
+    self->request(to, caf::infinite, atom::report::value)
+        .then(
+            [keep, hear](const report_ptr& r) {
+              {
+                const std::lock_guard guard(keep->lock);
+                keep->report = r;
+              }
+              hear(r);
+            },
+            [hear](const caf::error&) { hear(nullptr); });
+  };
+  const std::lock_guard guard(impl_->lock);
+  impl_->hearers.push_back(impl_->system->spawn(std::move(waits)));
+}
+
+void session::close() {
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->closed = true;
+  }
+  caf::anon_send_exit(impl_->tuner, caf::exit_reason::user_shutdown);
+}
+
+session_handle session::handle() const { return {impl_->tuner}; }
+
+namespace {
+
+outcome_ptr cancelled_outcome() {
+  return std::make_shared<const outcome>(
+      outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
+}
+
+/// What was being looked up while the search of a measuring caller was called back is offered afterwards: it is taken
+/// and given back, or the search would wait for it.
+void give_back(caf::event_based_actor* self, const tuner_actor& to) {
+  self->request(to, caf::infinite, atom::ask::value)
+      .then(
+          [self, to](const trial_ptr& t) {
+            self->request(to, caf::infinite, atom::tell::value, t->number, cancelled_outcome())
+                .then([](caf::ok_atom) {}, [](const caf::error&) {});
+            give_back(self, to);
+          },
+          [](const caf::error&) {});
+}
+
+} // namespace
+
+void session::cancel() {
+  const bool again = impl_->called_back.exchange(true);
+  caf::anon_send(impl_->tuner, atom::cancel::value);
+  if (!impl_->by_caller || again) return;
+  auto gives = [to = impl_->tuner](caf::event_based_actor* self) { give_back(self, to); };
+  const std::lock_guard guard(impl_->lock);
+  impl_->hearers.push_back(impl_->system->spawn(std::move(gives)));
+}
 void session::pause() { caf::anon_send(impl_->tuner, atom::pause::value); }
 void session::resume() { caf::anon_send(impl_->tuner, atom::resume::value); }
 
@@ -259,6 +322,11 @@ trial_ptr session::ask() {
   // The answer comes when a trial in flight is told, which is the caller's own doing: no limit would be the right one.
   self->request(impl_->tuner, caf::infinite, atom::ask::value)
       .receive([&](const trial_ptr& t) { out = t; }, [](const caf::error&) {});
+  if (out && impl_->called_back) {
+    self->request(impl_->tuner, caf::infinite, atom::tell::value, out->number, cancelled_outcome())
+        .receive([](caf::ok_atom) {}, [](const caf::error&) {});
+    return nullptr;
+  }
   return out;
 }
 
@@ -436,7 +504,7 @@ void engine::impl::stop_all() {
     const std::lock_guard guard(lock);
     open.swap(sessions);
   }
-  for (const auto& s : open) caf::anon_send(s->tuner, atom::cancel::value);
+  for (const auto& s : open) session(s).cancel();
   for (const auto& s : open) session(s).wait_for(patience);
   {
     caf::scoped_actor self{*system};
@@ -461,6 +529,11 @@ void engine::impl::stop_all() {
     end(watch.to);
     for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
     for (const auto& who : all) self->wait_for(caf::actor_cast<caf::actor>(who));
+    for (const auto& s : open) {
+      const std::lock_guard guard(s->lock);
+      for (const auto& h : s->hearers) self->wait_for(h);
+      s->hearers.clear();
+    }
   }
   for (const auto& s : open) s->tuner = nullptr;
   builders.clear();
@@ -573,6 +646,7 @@ result<session> engine::tune(const tuning_request& request) {
     if (!read) return read.err();
   }
   setup->model = impl_->model;
+  setup->wish = request.in_flight;
   if (limits.time) setup->finals_until = *limits.time - std::min(limits.spent, *limits.time);
   if (impl_->store) {
     setup->session_id = id;
@@ -614,9 +688,15 @@ result<session> engine::tune(const tuning_request& request) {
     if (const auto filled = impl_->fill_from_earlier(request.of, *request.over); !filled) return filled.err();
   auto open = std::make_shared<session::impl>();
   open->system = impl_->system;
+  open->by_caller = request.by_caller;
   open->tuner = impl_->system->spawn(tuner, setup, impl_->cache, impl_->scheduler, impl_->recorder, impl_->watch);
   {
     const std::lock_guard guard(impl_->lock);
+    // Those that were let go are gone when their hearers are.
+    std::erase_if(impl_->sessions, [](const std::shared_ptr<session::impl>& s) {
+      const std::lock_guard one(s->lock);
+      return s->closed && s->report;
+    });
     impl_->sessions.push_back(open);
   }
   caf::anon_send(open->tuner, atom::begin::value);
@@ -643,5 +723,9 @@ cache_statistics engine::cache_counts() {
 
 storage::store_port* engine::store() noexcept { return impl_->store.get(); }
 caf::actor_system& engine::system() noexcept { return *impl_->system; }
+
+graph_handles engine::handles() const {
+  return {impl_->cache, impl_->scheduler, impl_->recorder, impl_->watch.to, impl_->model};
+}
 
 } // namespace attune::actors

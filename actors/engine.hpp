@@ -22,6 +22,8 @@ struct cache_statistics;
 struct tuning_report;
 struct tuner_status;
 struct event_batch;
+struct graph_handles;
+struct session_handle;
 
 /// The trials of a search whose spec gives neither trials nor time: enough for a first look, never for ever.
 inline constexpr std::uint64_t default_trials = 1000;
@@ -65,6 +67,8 @@ struct tuning_request {
   /// What lies between two equal measurements is estimated, not measured (search/near_reuse.hpp), as far as that is
   /// within the noise that the spec accepts (measure.tolerance; 2 % where it says nothing).
   bool near = false;
+  /// The most trials that it has in flight; 0: its share of engine_options::in_flight.
+  std::uint32_t in_flight = 0;
 };
 
 /// A session under way. Copies are the same session. All functions are safe from any thread that is not an actor's.
@@ -74,6 +78,12 @@ public:
   std::shared_ptr<const tuning_report> wait();
   /// The report, if the end comes within `patience`.
   std::shared_ptr<const tuning_report> wait_for(nanoseconds patience);
+  /// Calls `hear` with the report at the end, on the engine's thread, where it must be quick; with null where the
+  /// engine was destroyed before. The engine's destructor waits for it.
+  void when_done(std::function<void(std::shared_ptr<const tuning_report>)> hear);
+  /// The report has been taken and nothing more is asked: what the session holds is let go. progress() then tells of
+  /// its end alone.
+  void close();
   /// Asks it to end as interrupted; returns at once.
   void cancel();
   void pause();
@@ -84,6 +94,7 @@ public:
   /// Its result: returns when the record is durable and the strategy knows. Errors: not_found for a trial that is not
   /// in flight.
   attune::status tell(const trial& which, outcome result);
+  session_handle handle() const;
 
   struct impl;
   explicit session(std::shared_ptr<impl> i) : impl_(std::move(i)) {}
@@ -118,6 +129,7 @@ public:
   /// The store that is open; null without one.
   storage::store_port* store() noexcept;
   caf::actor_system& system() noexcept;
+  graph_handles handles() const;
 
 private:
   struct impl;

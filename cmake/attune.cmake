@@ -45,8 +45,9 @@ function(attune_room name)
   cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(attune_${name} STATIC ${arg_SOURCES})
   add_library(attune::${name} ALIAS attune_${name})
-  target_include_directories(attune_${name} PUBLIC ${PROJECT_SOURCE_DIR})
-  target_link_libraries(attune_${name} PUBLIC ${arg_PUBLIC} Threads::Threads PRIVATE attune_flags ${arg_PRIVATE})
+  set_target_properties(attune_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(attune_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_link_libraries(attune_${name} PUBLIC ${arg_PUBLIC} Threads::Threads PRIVATE $<BUILD_INTERFACE:attune_flags> ${arg_PRIVATE})
 endfunction()
 
 # attune_test(NAME [LABELS …] [TIMEOUT s] SOURCES … LINK …): one Boost.Test executable, one ctest entry. Those labelled

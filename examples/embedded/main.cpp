@@ -4,16 +4,12 @@
 //   embedded [STORE]     the folder of the store: a second start finds everything there and measures nothing
 //
 // Without STORE the measurements live as long as the engine.
-#include "actors/engine.hpp"
-#include "actors/messages.hpp"
-#include "core/text.hpp"
-#include "search/space.hpp"
-
 #include <algorithm>
+#include <attune/attune.hpp>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <utility>
+#include <stop_token>
 #include <vector>
 
 namespace {
@@ -44,41 +40,16 @@ void transpose(const std::vector<float>& from, std::vector<float>& to, const blo
   }
 }
 
-blocking from(const attune::configuration& c) {
-  return {c.find("height")->as_integer(), c.find("width")->as_integer(), c.find("by_rows")->as_bool()};
-}
-
-/// Times one configuration: several samples, in the unit that the spec states.
-std::variant<std::vector<double>, attune::failure> time_it(const attune::configuration& config,
-                                                           const std::stop_token& stop) {
+/// Times one configuration: several samples, the first of them cold.
+std::vector<double> time_it(const blocking& how, const std::stop_token& stop) {
   std::vector<float> matrix(rows * columns, 1.0f), transposed(matrix.size());
   std::vector<double> samples;
   for (int s = 0; s < 6 && !stop.stop_requested(); ++s) {
     const auto start = std::chrono::steady_clock::now();
-    transpose(matrix, transposed, from(config));
+    transpose(matrix, transposed, how);
     samples.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
   }
   return samples;
-}
-
-/// The task as a spec file would state it.
-attune::task_spec what_to_tune() {
-  using namespace attune;
-  using namespace std::chrono_literals;
-  task_spec spec;
-  spec.name = "transpose";
-  spec.workload = {{"rows", rows}, {"columns", columns}, {"dtype", "f32"}};
-  spec.callable = "transpose/1"; // its name and version: part of the measurements' identity
-  spec.parameters = {{.name = "height", .domain = power_range{4, 512}},
-                     {.name = "width", .domain = power_range{4, 512}},
-                     {.name = "by_rows", .domain = value_list{{true, false}}}};
-  spec.constraints = {{.expression = "height * width <= 16384"}};
-  spec.run.metrics.front().unit = "us";
-  spec.run.timeout = 10s;
-  spec.run.warmup = 1;
-  spec.run.repeats = {.min = 5, .max = 5};
-  spec.search.trials = 60;
-  return spec;
 }
 
 int fail(const attune::error& e) {
@@ -89,35 +60,44 @@ int fail(const attune::error& e) {
 } // namespace
 
 int main(int argc, char** argv) {
-  using namespace attune;
-  const auto task = make_task(what_to_tune(), time_it);
-  if (!task) return fail(task.err());
-  const auto& spec = (*task)->spec;
-  const auto space = search::space::compile(spec.parameters, spec.constraints, spec.workload, spec.target);
-  if (!space) return fail(space.err());
+  attune::space space("transpose");
+  space.workload("rows", rows).workload("columns", columns).workload("dtype", "f32");
+  const auto height = space.powers_of_two("height", 4, 512);
+  const auto width = space.powers_of_two("width", 4, 512);
+  const auto by_rows = space.boolean("by_rows");
+  space.constraint("height * width <= 16384");
+  const auto from = [&](attune::config_view c) { return blocking{c[height], c[width], c[by_rows]}; };
 
-  actors::engine_options options;
+  attune::engine_options options;
   if (argc > 1) options.store = argv[1];
-  const auto engine = actors::engine::start(options);
+  auto engine = attune::engine::start(options);
   if (!engine) return fail(engine.err());
 
-  // tune() returns at once; the program could do something else until it needs the report.
-  auto session = (*engine)->tune({.of = *task, .over = *space});
+  // tune() returns at once; the program could do something else until it needs the report. The name and version of what
+  // measures are part of a measurement's identity: a new version is measured anew.
+  const auto session =
+      engine->tune(space, [&](attune::config_view c, const std::stop_token& stop) { return time_it(from(c), stop); },
+                   {.method = "transpose/1",
+                    .trials = 60,
+                    .unit = "us",
+                    .warmup = 1,
+                    .repeats = 5,
+                    .limit = std::chrono::seconds(10)});
   if (!session) return fail(session.err());
   const auto report = session->wait();
-  if (report->trouble) return fail(*report->trouble);
-  if (!report->best) {
+  if (report.trouble) return fail(*report.trouble);
+  if (!report.best) {
     std::fprintf(stderr, "embedded: nothing could be measured\n");
     return 1;
   }
-  std::printf("best: %s\n", report->best->config.text().c_str());
-  std::printf("time: %s\n", human_value(report->best->result->measured()->value, "s").c_str());
-  std::printf("measured %llu, from the store %llu\n", static_cast<unsigned long long>(report->counts.measured),
-              static_cast<unsigned long long>(report->counts.cached));
+  std::printf("best: %s\n", report.best->config.text().c_str());
+  std::printf("time: %.1f us\n", 1e6 * report.best->value);
+  std::printf("measured %llu, from the store %llu\n", static_cast<unsigned long long>(report.measured),
+              static_cast<unsigned long long>(report.cached));
 
   // From here on the program works with what is best on this machine.
   std::vector<float> matrix(rows * columns), transposed(matrix.size());
   for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<float>(i);
-  transpose(matrix, transposed, from(report->best->config));
+  transpose(matrix, transposed, from(report.best->view()));
   return transposed[1] == matrix[columns] ? 0 : 1;
 }

@@ -3,6 +3,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 using namespace attune::testing;
 using namespace std::chrono_literals;
 
@@ -70,4 +74,44 @@ BOOST_AUTO_TEST_CASE(a_program_tunes_a_part_of_itself_and_finds_the_result_again
   BOOST_REQUIRE_MESSAGE(again.exit == 0, again.told());
   BOOST_TEST(again.out.find("measured 0, from the store 60") != std::string::npos, again.told());
   BOOST_TEST(again.out.substr(0, again.out.find('\n')) == first.out.substr(0, first.out.find('\n')));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_measures_by_itself_and_is_not_asked_again) {
+  const scenario s;
+  const auto run = [&] { return process({ASK_TELL_EXAMPLE, s.store()}, s.folder()).wait(60s); };
+  const auto first = run();
+  BOOST_REQUIRE_MESSAGE(first.exit == 0, first.told());
+  BOOST_TEST(first.out.find("measured 35, from the store 0") != std::string::npos, first.told());
+  const auto again = run();
+  BOOST_REQUIRE_MESSAGE(again.exit == 0, again.told());
+  BOOST_TEST(again.out.find("measured 0, from the store 35") != std::string::npos, again.told());
+}
+
+BOOST_AUTO_TEST_CASE(a_service_tunes_itself_while_it_serves) {
+  const scenario s;
+  for (int n = 0; n < 2; ++n) {
+    const auto e = process({LIVE_SERVICE_EXAMPLE, "6000", s.store()}, s.folder()).wait(60s);
+    BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
+    BOOST_TEST(e.out.find("served 6000 requests") != std::string::npos, e.told());
+    BOOST_TEST(e.out.find("serving with: small=") != std::string::npos, e.told());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_actors_are_driven_by_messages) {
+  const scenario s;
+  const auto e = process({MESSAGES_EXAMPLE}, s.folder()).wait(60s);
+  BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
+  BOOST_TEST(e.out.find("best: x=3, 4 records written") != std::string::npos, e.told());
+}
+
+BOOST_AUTO_TEST_CASE(the_ten_lines_of_the_readme_are_this_program) {
+  const scenario s;
+  const auto e = process({TEN_LINES_EXAMPLE}, s.folder()).wait(60s);
+  BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
+  BOOST_TEST(e.out.find("block ") != std::string::npos, e.told());
+  const auto text = [](const std::string& name) {
+    std::ifstream in(std::string(ATTUNE_SOURCE_DIR "/") + name);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  BOOST_TEST(text("README.md").find("```cpp\n" + text("examples/ten_lines/main.cpp") + "```") != std::string::npos);
 }
