@@ -9,7 +9,6 @@
 #include <asio/post.hpp>
 #include <asio/write.hpp>
 
-#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -37,29 +36,49 @@ struct connection_limits {
 template <class Stream, class Clock = std::chrono::steady_clock>
 class connection final : public link, public std::enable_shared_from_this<connection<Stream, Clock>> {
 public:
-  connection(Stream stream, const connection_limits& limits)
+  /// `peer`: what peer() answers.
+  connection(Stream stream, const connection_limits& limits, std::string peer = {})
       : stream_(std::move(stream)),
         limits_(limits),
+        peer_(std::move(peer)),
         decoder_(limits.greeting_bytes),
         in_timer_(stream_.get_executor()),
         out_timer_(stream_.get_executor()) {}
 
+  /// What is let go when the greeting is over, or the connection, and what when the connection is.
+  void hold(std::shared_ptr<void> until_established, std::shared_ptr<void> until_closed) {
+    until_established_ = std::move(until_established);
+    until_closed_ = std::move(until_closed);
+  }
+
+  /// Before start(), where the stream is TLS's: its handshake, as `role` (asio::ssl::stream_base). It counts against
+  /// the time of the greeting. `then` hears how it went (timed_out: not in time), once, but after close().
+  template <class Role>
+  void shake_hands(Role role, std::function<void(const asio::error_code&)> then) {
+    shaken_ = std::move(then);
+    watch(limits_.handshake, "the greeting did not come in time");
+    stream_.async_handshake(role, [self = this->shared_from_this()](const asio::error_code& ec) {
+      if (const auto told = std::exchange(self->shaken_, nullptr); told && !self->closed_) told(ec);
+    });
+  }
+
   void start(take each, ended end) override {
     take_ = std::move(each);
     end_ = std::move(end);
-    watch(limits_.handshake, "the greeting did not come in time");
+    if (in_epoch_ == 0) watch(limits_.handshake, "the greeting did not come in time");
     read();
   }
 
   void established() override {
     established_ = true;
+    until_established_ = nullptr;
     decoder_.set_limit(limits_.frame_bytes);
     watching_frame_ = false;
     watch(limits_.idle, "nothing came for too long");
   }
 
   void send(std::string_view body) override {
-    if (closed_) return;
+    if (closed_ || draining_) return;
     if (body.empty() || body.size() > limits_.frame_bytes) return finish("a message is too long to be sent");
     if (queued() + body.size() > limits_.queued_bytes) return finish("the other side does not read");
     append_frame(next_, body);
@@ -67,12 +86,15 @@ public:
   }
 
   void close_after_writing() override {
-    draining_ = true;
-    if (!writing_) close();
+    if (closed_ || std::exchange(draining_, true)) return;
+    end_ = nullptr;
+    watch(nanoseconds(0), "");
+    if (!writing_) linger();
   }
 
   void close() override {
     if (std::exchange(closed_, true)) return;
+    until_established_ = until_closed_ = nullptr;
     in_timer_.cancel();
     out_timer_.cancel();
     asio::error_code ignored;
@@ -82,19 +104,34 @@ public:
     asio::post(stream_.get_executor(), [self = this->shared_from_this()] {
       self->take_ = nullptr;
       self->end_ = nullptr;
+      self->shaken_ = nullptr;
     });
   }
 
+  void break_off(const char* why) override { finish(why); }
   bool closed() const noexcept override { return closed_; }
   std::size_t queued() const noexcept override { return now_.size() + next_.size(); }
+  const std::string& peer() const noexcept override { return peer_; }
   Stream& stream() noexcept { return stream_; }
 
 private:
   void finish(const char* why) {
     if (closed_) return;
     auto end = std::exchange(end_, nullptr);
+    auto shaken = std::exchange(shaken_, nullptr);
     close();
+    if (shaken) shaken(asio::error::timed_out);
     if (end) end(error{errc::network, why, {}});
+  }
+
+  /// All is written. Who hangs up on what it has not read may destroy what it has said last, so the other side is left
+  /// time to hang up first.
+  void linger() {
+    lingering_ = true;
+    asio::error_code ignored;
+    stream_.lowest_layer().shutdown(std::decay_t<decltype(stream_.lowest_layer())>::shutdown_send, ignored);
+    watch(limits_.write.count() > 0 ? limits_.write : connection_limits().write, "");
+    read();
   }
 
   /// The one deadline of what comes in, in place of the one before.
@@ -109,24 +146,29 @@ private:
   }
 
   void read() {
-    if (closed_ || draining_ || reading_) return;
+    if (closed_ || reading_ || (draining_ && !lingering_)) return;
     reading_ = true;
-    stream_.async_read_some(asio::buffer(in_),
+    stream_.async_read_some(asio::buffer(in_.get(), in_bytes),
                             [self = this->shared_from_this()](const asio::error_code& ec, std::size_t n) {
                               self->reading_ = false;
                               if (self->closed_) return;
                               if (ec) return self->finish("the other side has hung up");
+                              if (self->draining_) return self->read();
                               self->came(n);
                             });
   }
 
   void came(std::size_t n) {
-    const auto good = decoder_.feed({in_.data(), n}, [this](std::string_view body) {
+    const auto good = decoder_.feed({in_.get(), n}, [this](std::string_view body) {
       take_(body);
       return !closed_ && !draining_;
     });
-    if (closed_) return;
-    if (!good) return finish(good.err().message.c_str());
+    if (closed_ || draining_) return;
+    if (!good) {
+      // Who comes with TLS to where none is spoken shall be told so: its records begin with a type and 3.
+      const bool tls = !established_ && n >= 2 && (in_[0] == 0x15 || in_[0] == 0x16) && in_[1] == 3;
+      return finish(tls ? "the other side speaks TLS, this one does not" : good.err().message.c_str());
+    }
     if (established_) {
       if (decoder_.at_rest()) {
         if (std::exchange(watching_frame_, false) || limits_.idle.count() > 0)
@@ -158,22 +200,27 @@ private:
                         if (self->closed_) return;
                         if (ec) return self->finish("the other side has hung up");
                         self->write();
-                        if (!self->writing_ && self->draining_) return self->close();
+                        if (!self->writing_ && self->draining_) return self->linger();
                         if (self->queued() <= self->limits_.queued_bytes / 2) self->read();
                       });
   }
 
+  static constexpr std::size_t in_bytes = 65536;
+
   Stream stream_;
   connection_limits limits_;
+  std::string peer_;
   frame_decoder decoder_;
   asio::basic_waitable_timer<Clock> in_timer_, out_timer_;
   take take_;
   ended end_;
-  std::array<char, 65536> in_{};
+  std::function<void(const asio::error_code&)> shaken_;
+  std::shared_ptr<void> until_established_, until_closed_;
+  std::unique_ptr<char[]> in_ = std::make_unique_for_overwrite<char[]>(in_bytes);
   std::string now_, next_;
   std::uint64_t in_epoch_ = 0, out_epoch_ = 0;
   bool established_ = false, watching_frame_ = false, reading_ = false, writing_ = false, closed_ = false,
-       draining_ = false;
+       draining_ = false, lingering_ = false;
 };
 
 } // namespace attune::net

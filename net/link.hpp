@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace attune::net {
@@ -29,11 +30,16 @@ public:
   virtual void send(std::string_view body) = 0;
   /// Bytes that wait to be written.
   virtual std::size_t queued() const noexcept = 0;
-  /// Ends it when what is queued has been written; nothing is read any more.
+  /// Ends it when what is queued has been written, and the other side has hung up or taken too long to. Nothing that
+  /// comes is heard any more, nor the end.
   virtual void close_after_writing() = 0;
   /// Ends it without a word.
   virtual void close() = 0;
+  /// Ends it, and `end` hears why.
+  virtual void break_off(const char* why) = 0;
   virtual bool closed() const noexcept = 0;
+  /// Whom it speaks to, for messages and logs: the remote address, as it can be pasted. Empty for a Unix socket.
+  virtual const std::string& peer() const noexcept = 0;
 };
 using link_ptr = std::shared_ptr<link>;
 

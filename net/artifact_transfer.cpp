@@ -1,0 +1,295 @@
+#include "net/artifact_transfer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace attune::net {
+
+namespace {
+
+error bad(std::string what) { return error{errc::network, std::move(what), {}}; }
+
+std::size_t first_bytes(const digest& d) noexcept {
+  std::size_t out = 0;
+  std::memcpy(&out, d.bytes.data(), sizeof out);
+  return out;
+}
+
+bool read(std::string_view text, digest& out) {
+  if (text.size() != out.bytes.size()) return false;
+  std::memcpy(out.bytes.data(), text.data(), text.size());
+  return true;
+}
+
+void append_varint(std::string& out, std::uint64_t n) {
+  for (; n >= 0x80; n >>= 7) out += static_cast<char>((n & 0x7f) | 0x80);
+  out += static_cast<char>(n);
+}
+
+/// A field of a message, as Protobuf's encoding has it: a number, or bytes where they lie.
+struct field {
+  std::uint32_t number = 0;
+  std::uint64_t value = 0;
+  std::string_view bytes;
+};
+
+std::optional<std::uint64_t> take_varint(std::string_view& from) {
+  std::uint64_t out = 0;
+  for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {
+    const auto b = static_cast<unsigned char>(from.front());
+    from.remove_prefix(1);
+    out |= std::uint64_t{b & 0x7fu} << shift;
+    if (b < 0x80) return out;
+  }
+  return std::nullopt;
+}
+
+/// The next one, of the two kinds that the messages here have.
+std::optional<field> take_field(std::string_view& from) {
+  const auto tag = take_varint(from);
+  if (!tag || *tag > 0xffffffffu) return std::nullopt;
+  field out;
+  out.number = static_cast<std::uint32_t>(*tag >> 3);
+  const auto n = take_varint(from);
+  if (!n) return std::nullopt;
+  if ((*tag & 7) == 0) {
+    out.value = *n;
+    return out;
+  }
+  if ((*tag & 7) != 2 || *n > from.size()) return std::nullopt;
+  out.bytes = from.substr(0, *n);
+  from.remove_prefix(*n);
+  return out;
+}
+
+} // namespace
+
+std::optional<artifact_part> read_part(std::string_view body) {
+  using wire::v1::ArtifactPart;
+  const auto whole = take_field(body);
+  // Nothing stands beside it.
+  if (!whole || whole->number != wire::v1::Envelope::kArtifactPartFieldNumber || !body.empty()) return std::nullopt;
+  artifact_part out;
+  for (auto rest = whole->bytes; !rest.empty();) {
+    const auto f = take_field(rest);
+    if (!f) return std::nullopt;
+    if (f->number == ArtifactPart::kSha256FieldNumber) out.sha256 = f->bytes;
+    if (f->number == ArtifactPart::kOffsetFieldNumber) out.offset = f->value;
+    if (f->number == ArtifactPart::kGoneFieldNumber) out.gone = f->value != 0;
+    if (f->number == ArtifactPart::kDataFieldNumber) out.data = f->bytes;
+  }
+  return out;
+}
+
+std::size_t artifact_receiver::hash_of::operator()(const digest& d) const noexcept { return first_bytes(d); }
+std::size_t artifact_sender::hash_of::operator()(const digest& d) const noexcept { return first_bytes(d); }
+
+artifact_receiver::artifact_receiver(std::shared_ptr<artifact_sink> into,
+                                     std::function<void(const wire::v1::ArtifactFetch&)> ask,
+                                     const transfer_limits& limits)
+    : into_(std::move(into)), ask_(std::move(ask)), limits_(limits) {
+  limits_.part_bytes = std::clamp<std::uint32_t>(limits_.part_bytes, 1, transfer_limits::part_most);
+}
+
+artifact_receiver::~artifact_receiver() = default;
+
+void artifact_receiver::want(const manifest& m, done then) {
+  if (auto good = check(m); !good) return then(good);
+  const auto w = std::make_shared<wish>();
+  for (const auto& f : m.files) {
+    if (const auto at = files_.find(f.contents); at != files_.end()) {
+      if (at->second.size != f.size) return then(bad("two sizes are given for the same contents"));
+    } else if (into_->has(f.contents)) {
+      continue;
+    } else {
+      files_[f.contents].size = f.size;
+      queue_.push_back(f.contents);
+    }
+    auto& by = files_[f.contents].wanted_by;
+    if (std::find(by.begin(), by.end(), w) != by.end()) continue;
+    by.push_back(w);
+    ++w->missing;
+  }
+  if (w->missing == 0) return then({});
+  w->then = std::move(then);
+  pump();
+}
+
+void artifact_receiver::pump() {
+  while (!queue_.empty() && flying_ < limits_.window_bytes) {
+    const auto what = queue_.front();
+    auto& f = files_.at(what);
+    if (!f.into && !f.lost) {
+      auto begun = into_->receive(what, f.size);
+      if (!begun || f.size == 0) {
+        queue_.pop_front();
+        settle(what, begun ? status() : status(begun.err()));
+        continue;
+      }
+      f.into = std::move(*begun);
+      f.asked = f.into->offset();
+    }
+    if (f.lost || f.asked == f.size) {
+      queue_.pop_front();
+      continue;
+    }
+    const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(limits_.part_bytes, f.size - f.asked));
+    wire::v1::ArtifactFetch out;
+    out.set_sha256(what.view().data(), what.view().size());
+    out.set_offset(f.asked);
+    out.set_length(length);
+    asks_.push_back({what, f.asked, length});
+    f.asked += length;
+    flying_ += length;
+    ask_(out);
+  }
+  // Who is told may want more.
+  for (auto& [w, how] : std::exchange(told_, {}))
+    if (w->then) std::exchange(w->then, nullptr)(how);
+}
+
+void artifact_receiver::settle(const digest& what, const status& how) {
+  const auto at = files_.find(what);
+  for (const auto& w : std::exchange(at->second.wanted_by, {})) {
+    if (!how && !w->failed) w->failed = how.err();
+    if (--w->missing > 0) continue;
+    told_.emplace_back(w, w->failed ? status(*w->failed) : status());
+  }
+  // What is still on its way must find where it belongs.
+  at->second.into = nullptr;
+  at->second.lost = true;
+  if (std::none_of(asks_.begin(), asks_.end(), [&](const asked& a) { return a.what == what; })) {
+    std::erase(queue_, what);
+    files_.erase(at);
+  }
+}
+
+status artifact_receiver::take(const wire::v1::ArtifactPart& part) {
+  return take(artifact_part{part.sha256(), part.data(), part.offset(), part.gone()});
+}
+
+status artifact_receiver::take(const artifact_part& part) {
+  digest what;
+  if (!read(part.sha256, what)) return bad("a hash is not one");
+  if (asks_.empty() || asks_.front().what != what || asks_.front().offset != part.offset)
+    return bad("a part of a file came that was not asked for");
+  const auto ask = asks_.front();
+  if (part.gone ? !part.data.empty() : part.data.size() != ask.length)
+    return bad("a part of a file is not as long as it was to be");
+  asks_.pop_front();
+  flying_ -= ask.length;
+  auto& f = files_.at(what);
+  if (f.lost) {
+    if (std::none_of(asks_.begin(), asks_.end(), [&](const asked& a) { return a.what == what; })) {
+      std::erase(queue_, what);
+      const auto waiting = std::move(f.wanted_by); // they came while the rest of it was on its way: once more
+      const auto size = f.size;
+      files_.erase(what);
+      if (!waiting.empty()) {
+        auto& again = files_[what];
+        again.size = size;
+        again.wanted_by = waiting;
+        queue_.push_back(what);
+      }
+    }
+  } else if (part.gone) {
+    settle(what, error{errc::not_found, "the other side does not have these contents any more", {}});
+  } else {
+    const auto taken = f.into->append(part.data);
+    if (!taken || ask.offset + ask.length == f.size) settle(what, taken);
+  }
+  pump();
+  return {};
+}
+
+void artifact_receiver::fail(const error& why) {
+  asks_.clear();
+  queue_.clear();
+  flying_ = 0;
+  std::vector<std::shared_ptr<wish>> waiting;
+  for (auto& [what, f] : std::exchange(files_, {}))
+    for (auto& w : f.wanted_by) waiting.push_back(std::move(w));
+  for (const auto& w : waiting)
+    if (w->then) std::exchange(w->then, nullptr)(why);
+}
+
+void artifact_sender::offer(const manifest& files) {
+  for (const auto& f : files.files) {
+    auto& o = offered_[f.contents];
+    o.size = f.size;
+    ++o.times;
+  }
+}
+
+void artifact_sender::withdraw(const manifest& files) {
+  for (const auto& f : files.files)
+    if (const auto at = offered_.find(f.contents); at != offered_.end() && --at->second.times == 0) offered_.erase(at);
+  open_.reset();
+}
+
+result<const artifact_store::pin*> artifact_sender::find(const wire::v1::ArtifactFetch& ask) {
+  digest what;
+  if (!read(ask.sha256(), what)) return bad("a hash is not one");
+  const auto at = offered_.find(what);
+  if (at == offered_.end()) return bad("contents are asked for that were not offered");
+  if (ask.length() == 0 || ask.length() > transfer_limits::part_most || ask.offset() > at->second.size ||
+      ask.length() > at->second.size - ask.offset())
+    return bad("a part is asked for that is not there, or is too long");
+  if (!open_ || open_->first != what) {
+    auto found = from_->get(what);
+    open_.reset();
+    if (found && *found) open_.emplace(what, std::move(**found));
+  }
+  return open_ ? &open_->second : nullptr;
+}
+
+void artifact_sender::given(const wire::v1::ArtifactFetch& ask) {
+  // Behind the last part it need not be held any longer.
+  if (open_ && ask.offset() + ask.length() == open_->second.size()) open_.reset();
+}
+
+status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, wire::v1::ArtifactPart& out) {
+  const auto from = find(ask);
+  if (!from) return from.err();
+  out.set_sha256(ask.sha256());
+  out.set_offset(ask.offset());
+  auto& data = *out.mutable_data();
+  data.resize(ask.length());
+  if (*from == nullptr || !(*from)->read(ask.offset(), data.data(), data.size())) {
+    data.clear();
+    out.set_gone(true);
+    open_.reset();
+  }
+  given(ask);
+  return {};
+}
+
+status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, std::string& out) {
+  const auto from = find(ask);
+  if (!from) return from.err();
+  // The data are the last field of the last field: what is before them, and the lengths, can be written first.
+  wire::v1::ArtifactPart head;
+  head.set_sha256(ask.sha256());
+  head.set_offset(ask.offset());
+  std::string fields = head.SerializeAsString();
+  fields += static_cast<char>(wire::v1::ArtifactPart::kDataFieldNumber << 3 | 2);
+  append_varint(fields, ask.length());
+  out.clear();
+  append_varint(out, wire::v1::Envelope::kArtifactPartFieldNumber << 3 | 2);
+  append_varint(out, fields.size() + ask.length());
+  out += fields;
+  const auto begin = out.size();
+  out.resize(begin + ask.length());
+  if (*from == nullptr || !(*from)->read(ask.offset(), out.data() + begin, ask.length())) {
+    wire::v1::Envelope gone;
+    head.set_gone(true);
+    *gone.mutable_artifact_part() = head;
+    out = gone.SerializeAsString();
+    open_.reset();
+  }
+  given(ask);
+  return {};
+}
+
+} // namespace attune::net
