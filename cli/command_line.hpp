@@ -23,6 +23,8 @@ struct tune_options {
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
   bool offline = false; ///< predicts, measures nothing
+  std::string hub;      ///< HOST:PORT that has it measured; empty: this machine does
+  std::string attach;   ///< the job at the hub that is to be followed, in place of specs
 };
 
 struct space_options {
@@ -99,11 +101,33 @@ struct doctor_options {
   nanoseconds time = std::chrono::seconds(5);
 };
 
+struct hub_options {
+  std::string listen; ///< ADDR:PORT
+  how_many builders;
+};
+
+struct agent_options {
+  std::string hub; ///< HOST:PORT
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> labels; ///< `device` among them where it was given
+  std::uint32_t slots = 1;
+  std::string cache; ///< the folder for files that came; empty: one for this process
+  bool confine = false, systemd = false;
+};
+
+struct devices_options {
+  enum class what : std::uint8_t { list, drain, undrain, ban, unban, cancel };
+  std::string hub;
+  what action = what::list;
+  std::string name; ///< of the device, or the job
+};
+
 struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
   std::variant<tune_options, space_options, best_options, history_options, replay_command_options, db_options,
-               bundle_options, import_command_options, export_command_options, doctor_options>
+               bundle_options, import_command_options, export_command_options, doctor_options, hub_options,
+               agent_options, devices_options>
       command;
 };
 
