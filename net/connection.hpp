@@ -164,7 +164,11 @@ private:
       return !closed_ && !draining_;
     });
     if (closed_ || draining_) return;
-    if (!good) return finish(good.err().message.c_str());
+    if (!good) {
+      // Who comes with TLS to where none is spoken shall be told so: its records begin with a type and 3.
+      const bool tls = !established_ && n >= 2 && (in_[0] == 0x15 || in_[0] == 0x16) && in_[1] == 3;
+      return finish(tls ? "the other side speaks TLS, this one does not" : good.err().message.c_str());
+    }
     if (established_) {
       if (decoder_.at_rest()) {
         if (std::exchange(watching_frame_, false) || limits_.idle.count() > 0)

@@ -2,6 +2,8 @@
 
 #include "core/text.hpp"
 #include "net/tcp.hpp"
+#include "net/tls_stream.hpp"
+#include "net/transport.hpp"
 
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
@@ -60,6 +62,7 @@ private:
     resolver_.cancel();
     asio::error_code ignored;
     socket_.close(ignored);
+    if (const auto half = std::exchange(secured_, nullptr)) half->close();
   }
 
   /// The one deadline, in place of the one before.
@@ -75,6 +78,10 @@ private:
     if (!then_) return;
     if (at_ == found_.size()) return fail({});
     const auto to = found_[at_++];
+    how_ = transport_to(address_of(to).host, options_.tls != nullptr, options_.plain);
+    if (how_ == transport::refused)
+      return missed("not without TLS: a token or a CA says by what the hub is known; --plain does without, open to all "
+                    "who are on the way");
     auto opened = open_socket(loop_, to);
     if (!opened) return missed(opened.err().message);
     socket_ = std::move(*opened);
@@ -99,8 +106,22 @@ private:
 
   void connected() {
     stop_timer();
-    finish(link_ptr(std::make_shared<connection<tcp::socket>>(std::move(socket_), options_.limits,
-                                                              address_of(found_[at_ - 1]).text())));
+    const auto peer = address_of(found_[at_ - 1]).text();
+    if (how_ == transport::plain)
+      return finish(link_ptr(std::make_shared<connection<tcp::socket>>(std::move(socket_), options_.limits, peer)));
+    tls_stream stream(std::move(socket_), options_.tls);
+    if (!stream.expect(options_.to.host)) return missed("TLS: whom the certificate is for cannot be checked");
+    const auto made = std::make_shared<connection<tls_stream>>(std::move(stream), options_.limits, peer);
+    secured_ = made;
+    made->shake_hands(asio::ssl::stream_base::client,
+                      [self = shared_from_this(), link = made.get()](const asio::error_code& ec) {
+                        const auto keep = std::exchange(self->secured_, nullptr);
+                        if (!self->then_) return;
+                        if (!ec) return self->finish(keep);
+                        const auto why = link->stream().reason(ec);
+                        link->close();
+                        self->missed(why);
+                      });
   }
 
   void stop_timer() {
@@ -134,6 +155,8 @@ private:
   tcp::resolver resolver_;
   asio::steady_timer timer_;
   tcp::socket socket_;
+  transport how_ = transport::refused;
+  link_ptr secured_; ///< while it shakes hands
   std::vector<tcp::endpoint> found_;
   std::size_t at_ = 0;
   std::vector<std::string> tried_;

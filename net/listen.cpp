@@ -1,9 +1,12 @@
 #include "net/listen.hpp"
 
 #include "net/tcp.hpp"
+#include "net/tls_stream.hpp"
+#include "proto/wire.pb.h"
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <unistd.h>
 #include <utility>
@@ -46,6 +49,11 @@ result<std::unique_ptr<listener>> listener::open(asio::io_context& loop, const l
 }
 
 status listener::bind(const tcp::endpoint& at) {
+  if (!options_.tls && !plain_allowed(address_of(at).host, options_.plain))
+    return error{errc::network,
+                 "not without TLS off this machine's loopback; --plain does without, open to all who are "
+                 "on the way",
+                 {}};
   auto opened = open_socket(loop_, at);
   if (!opened) {
     if (at.address().is_v6() && at.address().is_unspecified())
@@ -87,7 +95,7 @@ void listener::accept(place& from) {
       if (bad)
         ::close(s);
       else
-        join(std::move(socket), address_of(peer).text());
+        join(std::move(socket), address_of(peer));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       turn_away("", "no file descriptor to spare: those who come wait");
       from.retry.expires_after(options_.pause);
@@ -105,22 +113,120 @@ void listener::turn_away(const std::string& peer, const char* why) {
   if (tell_.refused) tell_.refused(peer, error{errc::network, why, {}});
 }
 
-void listener::join(tcp::socket socket, const std::string& peer) {
+/// While it is held it counts.
+struct listener::entry {
+  std::string peer;
+  std::shared_ptr<void> until_established, until_closed;
+  std::list<half>::iterator at;
+};
+
+/// Waits for what a peer says first.
+struct listener::look {
+  look(tcp::socket s, entry e, asio::io_context& loop) : socket(std::move(s)), place(std::move(e)), late(loop) {}
+  tcp::socket socket;
+  entry place;
+  asio::steady_timer late;
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  bool over = false;
+  void end() {
+    over = true;
+    late.cancel();
+    asio::error_code ignored;
+    socket.close(ignored);
+    place = {};
+  }
+};
+
+void listener::join(tcp::socket socket, const address& from) {
+  const auto peer = from.text();
   if (count_->open >= options_.connections) return turn_away(peer, "too many connections");
   if (count_->greeting.size() >= options_.greeting) {
     // Who means it has greeted long since; so those who only hold a place do not keep others out.
-    if (const auto oldest = count_->greeting.front().lock()) {
-      turn_away(oldest->peer(), "others came while it did not greet");
-      oldest->break_off("others came before the greeting");
-    }
+    const auto oldest = count_->greeting.front();
+    turn_away(oldest.peer, "others came while it did not greet");
+    oldest.drop("others came before the greeting");
   }
   set_up(socket);
-  const auto made = std::make_shared<connection<tcp::socket>>(std::move(socket), options_.limits, peer);
+  entry e;
+  e.peer = peer;
   ++count_->open;
-  const auto at = count_->greeting.insert(count_->greeting.end(), made);
-  made->hold(std::shared_ptr<void>(nullptr, [c = count_, at](void*) { c->greeting.erase(at); }),
-             std::shared_ptr<void>(nullptr, [c = count_](void*) { --c->open; }));
+  e.at = count_->greeting.insert(count_->greeting.end(), half{peer, nullptr});
+  e.until_established = std::shared_ptr<void>(nullptr, [c = count_, at = e.at](void*) { c->greeting.erase(at); });
+  e.until_closed = std::shared_ptr<void>(nullptr, [c = count_](void*) { --c->open; });
+  const bool plain = plain_allowed(from.host, options_.plain);
+  if (!options_.tls) {
+    if (plain) return join_plain(std::move(socket), options_.limits, std::move(e));
+    return turn_away(peer, "it would need TLS, which is not set up");
+  }
+  const auto l = std::make_shared<look>(std::move(socket), std::move(e), loop_);
+  const std::weak_ptr<look> weak = l;
+  l->place.at->drop = [weak](const char*) {
+    if (const auto still = weak.lock()) still->end();
+  };
+  if (options_.limits.handshake.count() > 0) {
+    l->late.expires_after(options_.limits.handshake);
+    l->late.async_wait([this, weak, alive = alive_](const asio::error_code& ec) {
+      const auto still = weak.lock();
+      if (ec || !still || still->over) return;
+      if (*alive) turn_away(still->place.peer, "the greeting did not come in time");
+      still->end();
+    });
+  }
+  l->socket.async_wait(tcp::socket::wait_read, [this, l, plain, alive = alive_](const asio::error_code& ec) {
+    if (ec || l->over || !*alive) return l->end();
+    unsigned char first = 0;
+    const auto n = ::recv(l->socket.native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    auto limits = options_.limits;
+    if (limits.handshake.count() > 0)
+      limits.handshake =
+          std::max<nanoseconds>(nanoseconds(1), limits.handshake - (std::chrono::steady_clock::now() - l->began));
+    auto taken = std::move(l->socket);
+    auto where = std::exchange(l->place, {});
+    l->end();
+    constexpr unsigned char tls_handshake = 0x16; // no frame of a greeting is so long
+    if (n == 1 && first == tls_handshake)
+      join_tls(std::move(taken), limits, std::move(where));
+    else if (plain)
+      join_plain(std::move(taken), limits, std::move(where));
+    else
+      refuse_plain(std::move(taken), limits, where);
+  });
+}
+
+void listener::refuse_plain(tcp::socket socket, const connection_limits& limits, const entry& e) {
+  turn_away(e.peer, "it does not speak TLS");
+  const auto made = std::make_shared<connection<tcp::socket>>(std::move(socket), limits, e.peer);
+  made->hold(e.until_established, e.until_closed);
+  wire::v1::Envelope out;
+  out.mutable_failed()->set_kind(to_string(errc::network));
+  out.mutable_failed()->set_message("TLS alone is spoken here: a token or a CA says by what the hub is known");
+  made->send(out.SerializeAsString());
+  made->close_after_writing();
+}
+
+void listener::join_plain(tcp::socket socket, const connection_limits& limits, entry e) {
+  const auto made = std::make_shared<connection<tcp::socket>>(std::move(socket), limits, e.peer);
+  e.at->drop = [weak = std::weak_ptr<link>(made)](const char* why) {
+    if (const auto still = weak.lock()) still->break_off(why);
+  };
+  made->hold(std::move(e.until_established), std::move(e.until_closed));
   tell_.came(made);
+}
+
+void listener::join_tls(tcp::socket socket, const connection_limits& limits, entry e) {
+  const auto made =
+      std::make_shared<connection<tls_stream>>(tls_stream(std::move(socket), options_.tls), limits, e.peer);
+  e.at->drop = [weak = std::weak_ptr<link>(made)](const char* why) {
+    if (const auto still = weak.lock()) still->break_off(why);
+  };
+  made->hold(std::move(e.until_established), std::move(e.until_closed));
+  made->shake_hands(asio::ssl::stream_base::server, [this, made, alive = alive_](const asio::error_code& ec) {
+    if (!*alive) return made->close();
+    if (!ec) return tell_.came(made);
+    const auto why = made->stream().reason(ec);
+    made->close();
+    turn_away(made->peer(), why.c_str());
+  });
 }
 
 void listener::close() {

@@ -1,4 +1,5 @@
 #include "net/connection.hpp"
+#include "tests/net/manual_clock.hpp"
 
 #include <asio/io_context.hpp>
 #include <asio/local/connect_pair.hpp>
@@ -9,31 +10,10 @@
 #include <string>
 #include <vector>
 
-namespace {
-
-/// A clock that the test moves.
-struct manual_clock {
-  using duration = std::chrono::nanoseconds;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<manual_clock>;
-  static constexpr bool is_steady = true;
-  static time_point now() { return time_point(at); }
-  static inline duration at{0};
-};
-
-} // namespace
-
-/// Asio looks at the clock each time that it is polled.
-template <>
-struct asio::wait_traits<manual_clock> {
-  static manual_clock::duration to_wait_duration(const manual_clock::duration&) { return {}; }
-  static manual_clock::duration to_wait_duration(const manual_clock::time_point&) { return {}; }
-};
-
 using namespace attune;
 using namespace attune::net;
 using namespace std::chrono_literals;
+using tests::manual_clock;
 
 namespace {
 

@@ -72,6 +72,7 @@ dial_options to(address where) {
 listen_options on(const std::string& host, std::uint16_t port = 0) {
   listen_options o;
   o.at = {host, port};
+  o.plain = plain_from::anywhere;
   return o;
 }
 
