@@ -78,7 +78,7 @@ bool is_blank(const std::string& path) {
     const bool begun =
         name == "IDENTITY" || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") || name.ends_with(".dbtmp");
     if (name != "." && name != ".." && name != owner_file + 1 && name != acknowledged_file + 1 && name != "LOCK" &&
-        name != "SOCKET" && name != "SLOTS" && name != "lost+found" && !(ours && begun))
+        name != "SOCKET" && name != "SLOTS" && name != "HUB" && name != "lost+found" && !(ours && begun))
       blank = false;
   }
   ::closedir(d);

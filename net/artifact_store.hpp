@@ -1,0 +1,110 @@
+#pragma once
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "measure/descriptor.hpp"
+#include "net/hasher.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace attune::net {
+
+/// Contents that are on their way: taken in order, and there when the last byte has come and the hash is right.
+class incoming {
+public:
+  virtual ~incoming() = default;
+  /// How many bytes have come, an earlier attempt's among them.
+  virtual std::uint64_t offset() const noexcept = 0;
+  /// Takes what comes next. With the last byte it is checked. Errors: network, where it is not what it was to be (then
+  /// nothing of it is kept), or more than it was to be; io. After an error it takes nothing more.
+  virtual status append(std::string_view data) = 0;
+};
+
+/// Where contents come to (net/artifact_transfer.hpp).
+class artifact_sink {
+public:
+  virtual ~artifact_sink() = default;
+  virtual bool has(const digest& d) = 0;
+  /// Errors: io (no room, under way already). Contents of no bytes are there at once.
+  virtual result<std::unique_ptr<incoming>> receive(const digest& d, std::uint64_t size) = 0;
+};
+
+/// A cache of contents by their SHA-256, on disk and bounded: when there is no room the longest unused go, but none
+/// that is held. It survives its process. What is in it at the beginning is checked when it is first asked for, so that
+/// a file that a crash has torn or a disk has spoilt is never served; what came only in part goes on where it was.
+/// Thread-safety: any thread; an `incoming` has one owner. Checking and copying block.
+class artifact_store final : public artifact_sink, public std::enable_shared_from_this<artifact_store> {
+public:
+  /// One that is held: it stays, and can be read. Outlives nothing but its store, which it keeps.
+  class pin {
+  public:
+    pin(pin&& other) noexcept = default;
+    pin& operator=(pin&& other) noexcept;
+    ~pin();
+    std::uint64_t size() const noexcept { return size_; }
+    /// Reads `n` bytes from `offset` on. Errors: io, also beyond the end.
+    status read(std::uint64_t offset, char* to, std::size_t n) const;
+    /// Writes all of it. Errors: io.
+    status copy_to(int file) const;
+
+  private:
+    friend class artifact_store;
+    pin(std::shared_ptr<artifact_store> store, const digest& what, std::uint64_t size, measure::descriptor file)
+        : store_(std::move(store)), what_(what), size_(size), file_(std::move(file)) {}
+    std::shared_ptr<artifact_store> store_;
+    digest what_;
+    std::uint64_t size_ = 0;
+    measure::descriptor file_;
+  };
+
+  /// The folder is made (mode 0700) where it is missing, and belongs to one process at a time. Errors: io.
+  static result<std::shared_ptr<artifact_store>> open(const std::string& folder, std::uint64_t bytes_most);
+
+  bool has(const digest& d) override;
+  result<std::unique_ptr<incoming>> receive(const digest& d, std::uint64_t size) override;
+  /// None where it is not there (any more). Errors: io.
+  result<std::optional<pin>> get(const digest& d);
+
+  struct added {
+    digest contents;
+    std::uint64_t size = 0;
+  };
+  /// Takes a file in, from its beginning. Errors: io, also where there is no room.
+  result<added> add(int file);
+
+  /// Of all that is there, or on its way.
+  std::uint64_t bytes() const;
+
+private:
+  class writer;
+  struct entry {
+    std::uint64_t size = 0, used = 0; ///< when, by clock_
+    std::uint32_t pins = 0;
+    bool whole = false, checked = false, under_way = false;
+  };
+  struct hash_of {
+    std::size_t operator()(const digest& d) const noexcept;
+  };
+
+  artifact_store(std::string folder, std::uint64_t most) : folder_(std::move(folder)), most_(most) {}
+  status look();
+  status make_room(std::uint64_t bytes);
+  void drop(const digest& d, bool whole) const;
+  std::string path(const digest& d, bool whole = true) const;
+  error failed(const char* what, const std::string& file) const;
+
+  std::string folder_;
+  std::uint64_t most_;
+  measure::descriptor owner_;
+  mutable std::mutex lock_; ///< guards what follows
+  std::unordered_map<digest, entry, hash_of> entries_;
+  std::uint64_t held_ = 0, clock_ = 0, made_ = 0;
+};
+
+} // namespace attune::net

@@ -1,0 +1,115 @@
+#pragma once
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "net/artifact_store.hpp"
+#include "net/manifest.hpp"
+#include "proto/wire.pb.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace attune::net {
+
+/// How contents come over a connection: who wants them asks for parts in order, a window of bytes ahead, and so decides
+/// how much is ever on its way; who has them answers each ask. What has come before a break is not asked for again.
+
+struct transfer_limits {
+  std::uint32_t part_bytes = 512u << 10; ///< in one message; at most part_most
+  std::uint64_t window_bytes = 4u << 20; ///< asked for and not come
+  static constexpr std::uint32_t part_most = 1u << 20;
+};
+
+/// The end that wants contents. It owns no socket: `ask` sends, take() is told what came.
+/// Thread-safety: one owner, the connection's thread.
+class artifact_receiver {
+public:
+  using done = std::function<void(status)>;
+
+  artifact_receiver(std::shared_ptr<artifact_sink> into, std::function<void(const wire::v1::ArtifactFetch&)> ask,
+                    const transfer_limits& limits = {});
+  ~artifact_receiver();
+  artifact_receiver(const artifact_receiver&) = delete;
+  artifact_receiver& operator=(const artifact_receiver&) = delete;
+
+  /// Brings what is missing, once however many want it. `then` is called once: at once where all is there, at the
+  /// latest by fail(). Errors it is told: network, io, not_found (the other side does not have it any more).
+  void want(const manifest& files, done then);
+  /// What came, in answer to the oldest ask. Errors: network: it was not asked for, or is not what was asked; the
+  /// connection is to be ended then. Contents that turn out wrong fail alone.
+  status take(const wire::v1::ArtifactPart& part);
+  /// The connection is over: who waits is told. What has come stays for another time.
+  void fail(const error& why);
+
+  /// Bytes that are asked for and have not come.
+  std::uint64_t in_flight() const noexcept { return flying_; }
+  bool idle() const noexcept { return files_.empty(); }
+
+private:
+  struct wish {
+    std::size_t missing = 0;
+    std::optional<error> failed;
+    done then;
+  };
+  struct file {
+    std::uint64_t size = 0, asked = 0;
+    std::unique_ptr<incoming> into; ///< none: it has not begun
+    bool lost = false;              ///< what still comes of it is let go
+    std::vector<std::shared_ptr<wish>> wanted_by;
+  };
+  struct asked {
+    digest what;
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;
+  };
+  struct hash_of {
+    std::size_t operator()(const digest& d) const noexcept;
+  };
+
+  void pump();
+  void settle(const digest& what, const status& how);
+
+  std::shared_ptr<artifact_sink> into_;
+  std::function<void(const wire::v1::ArtifactFetch&)> ask_;
+  transfer_limits limits_;
+  std::unordered_map<digest, file, hash_of> files_; ///< that are missing
+  std::deque<digest> queue_;                        ///< of them not asked for to their end
+  std::deque<asked> asks_;                          ///< open, the oldest first
+  std::uint64_t flying_ = 0;
+  std::vector<std::pair<std::shared_ptr<wish>, status>> told_; ///< to be told when it is consistent again
+};
+
+/// The end that has contents. It gives what it was told to offer on this connection and nothing else, so that a hash
+/// that somebody guessed or saw is no key to what others have sent.
+/// Thread-safety: one owner, the connection's thread.
+class artifact_sender {
+public:
+  explicit artifact_sender(std::shared_ptr<artifact_store> from) : from_(std::move(from)) {}
+
+  /// From now on, and while it is offered as often as it is withdrawn.
+  void offer(const manifest& files);
+  void withdraw(const manifest& files);
+
+  /// The answer to an ask. Where the contents are gone it says so. Errors: network: an ask for what is not offered, or
+  /// beyond its end, or too much; the connection is to be ended then.
+  status answer(const wire::v1::ArtifactFetch& ask, wire::v1::ArtifactPart& out);
+
+private:
+  struct offered {
+    std::uint64_t size = 0, times = 0;
+  };
+  struct hash_of {
+    std::size_t operator()(const digest& d) const noexcept;
+  };
+  std::shared_ptr<artifact_store> from_;
+  std::unordered_map<digest, offered, hash_of> offered_;
+  std::optional<std::pair<digest, artifact_store::pin>> open_; ///< what was asked for last
+};
+
+} // namespace attune::net
