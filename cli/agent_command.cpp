@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/confine.hpp"
+#include "cli/hub_call.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/render.hpp"
 #include "core/target.hpp"
@@ -7,7 +8,6 @@
 #include "measure/supervisor.hpp"
 #include "measure/topology.hpp"
 #include "net/backoff.hpp"
-#include "net/dial.hpp"
 #include "net/fleet/agent.hpp"
 
 #include <asio/executor_work_guard.hpp>
@@ -48,7 +48,7 @@ std::string unit_file(const std::string& typed) {
 /// Dials, and dials again.
 class caller : public std::enable_shared_from_this<caller> {
 public:
-  caller(asio::io_context& loop, net::address to, output& io)
+  caller(asio::io_context& loop, net::dial_options to, output& io)
       : loop_(loop),
         to_(std::move(to)),
         io_(io),
@@ -58,9 +58,7 @@ public:
   void use(std::shared_ptr<net::fleet::agent> who) { agent_ = std::move(who); }
 
   void dial() {
-    net::dial_options how;
-    how.to = to_;
-    attempt_ = net::dial(loop_, how, [self = shared_from_this()](result<net::link_ptr> link) {
+    attempt_ = net::dial(loop_, to_, [self = shared_from_this()](result<net::link_ptr> link) {
       if (self->over_) return;
       if (!link) return self->again(link.err());
       self->agent_->attach(std::move(*link));
@@ -69,7 +67,7 @@ public:
   void let_in() {
     pause_.reset();
     said_.clear();
-    io_.message("the hub at " + to_.text() + " has let it in");
+    io_.message("the hub at " + to_.to.text() + " has let it in");
   }
   void again(const error& why) {
     if (over_) return;
@@ -89,7 +87,7 @@ public:
 
 private:
   asio::io_context& loop_;
-  net::address to_;
+  net::dial_options to_;
   output& io_;
   asio::steady_timer wait_;
   net::backoff pause_;
@@ -102,7 +100,7 @@ private:
 } // namespace
 
 int run_agent(const agent_options& options, const std::string& typed, output& io) {
-  auto to = net::parse_address(options.hub);
+  const auto to = way_to(options.hub);
   if (!to) return io.fail(to.err());
   if (options.systemd) {
     io.out() << unit_file(typed);
@@ -125,6 +123,7 @@ int run_agent(const agent_options& options, const std::string& typed, output& io
   net::fleet::agent_options how;
   how.self.name = options.name.empty() ? host_name() : options.name;
   for (const auto& [name, text] : options.labels) how.self.labels.emplace_back(name, value(text));
+  how.shown = to->shown;
   how.self.facts = machine_fingerprint();
   how.self.slots = options.slots;
   if (options.slots > 1) {
@@ -153,7 +152,7 @@ int run_agent(const agent_options& options, const std::string& typed, output& io
   // the heartbeats back. Without the right to it, the kernel's fairness must do.
   [[maybe_unused]] const int raised = ::setpriority(PRIO_PROCESS, 0, -10);
 
-  calls = std::make_shared<caller>(loop, *to, io);
+  calls = std::make_shared<caller>(loop, to->dial, io);
   net::fleet::agent::events tell;
   tell.let_in = [&] { calls->let_in(); };
   tell.lost = [&](const error& why) { calls->again(why); };

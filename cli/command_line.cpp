@@ -41,12 +41,13 @@ how_many read_places(const std::string& option, const std::string& text) {
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target, hub, attach, listen, name, device, cache, drain, undrain, ban, unban, cancel, recorded, seeds, workers,
-      svg, output, file, folder, source, older_than, keep_best, boundary, reservoir;
+      target, hub, token_file, ca_file, certificate, key, attach, listen, name, device, cache, drain, undrain, ban,
+      unban, cancel, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary,
+      reservoir;
   std::vector<std::string> specs, targets, files, labels;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
        count = false, list = false, quick = false, imported = false, stated = false, best_only = false, nearest = false,
-       cache_only = false, all = false, confine = false, systemd = false;
+       cache_only = false, all = false, confine = false, systemd = false, plain = false, no_tokens = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
@@ -59,6 +60,25 @@ void add_common(CLI::App& to, raw& r) {
   to.add_option("--store", r.store,
                 "The folder of the store (else $ATTUNE_STORE, $XDG_DATA_HOME/attune, ~/.local/share/attune)")
       ->type_name("DIR");
+}
+
+/// How a hub is reached.
+void add_hub(CLI::App& to, raw& r, const std::string& about, bool needed) {
+  auto* hub = to.add_option("--hub", r.hub, about)->type_name("HOST:PORT");
+  if (needed) hub->required();
+  to.add_option("--token-file", r.token_file, "Who this is: a file with a token (attune token create)")
+      ->type_name("FILE");
+  to.add_option("--ca-file", r.ca_file, "Know the hub by this CA, in place of or beside the token's fingerprint")
+      ->type_name("FILE");
+  to.add_flag("--plain", r.plain, "Without TLS, also off this machine");
+}
+
+hub_access read_hub(const raw& r) {
+  if (r.hub.empty())
+    for (const auto& [option, given] : {std::pair{"--token-file", !r.token_file.empty()},
+                                        std::pair{"--ca-file", !r.ca_file.empty()}, std::pair{"--plain", r.plain}})
+      if (given) throw usage_fault{std::string(option) + " has no effect without --hub"};
+  return {r.hub, r.token_file, r.ca_file, r.plain};
 }
 
 void add_spec(CLI::App& to, raw& r) {
@@ -94,8 +114,7 @@ struct parser {
     tune->add_flag("--offline", r.offline,
                    "Measure nothing: predict from what the store knows of this and similar tasks");
     tune->add_flag("--dry-run", r.dry_run, "Say what would be done; start nothing, write nothing");
-    tune->add_option("--hub", r.hub, "Let this hub have it measured, by the agents that it has")
-        ->type_name("HOST:PORT");
+    add_hub(*tune, r, "Let this hub have it measured, by the agents that it has", false);
     tune->add_option("--attach", r.attach, "Follow a job that the hub has under way, in place of a spec")
         ->type_name("JOB");
     tune->add_flag("-q,--quiet", r.quiet, "No progress display");
@@ -273,16 +292,22 @@ Exit code 1: no task has a result, nothing is written; 4: some have none.)");
     hub->add_option("--listen", r.listen, "Where agents and clients come: 127.0.0.1:7410, [::]:7410")
         ->required()
         ->type_name("ADDR:PORT");
+    hub->add_option("--certificate", r.certificate, "A certificate of your own (else one is made at the first start)")
+        ->type_name("FILE");
+    hub->add_option("--key", r.key, "Its key")->type_name("FILE");
+    hub->add_flag("--plain", r.plain, "Let peers off this machine do without TLS too");
+    hub->add_flag("--no-tokens", r.no_tokens, "Let everybody in");
     hub->add_option("--builders", r.builders, "Builds at once on this machine (one for each core)")->type_name("N");
     hub->footer(R"(Agents offer the slots, this machine builds. A job whose target no device serves ends
 after ten seconds with what there is; one that has lost its devices, after two minutes.
-What clients have sent lies in the store's folder: a hub that is started again goes on
+Off this machine TLS and a token are needed (attune token create); on it, the same
+user's processes do without. What clients have sent lies in the store's folder: a hub that is started again goes on
 with it, and measures nothing twice.
 
   attune hub --listen 127.0.0.1:7410 --store /srv/attune)");
 
     agent = command(app, "agent", "Offer this machine's slots to a hub");
-    agent->add_option("--hub", r.hub, "Where the hub listens")->required()->type_name("HOST:PORT");
+    add_hub(*agent, r, "Where the hub listens", true);
     agent->add_option("--name", r.name, "What this device is called (the host's name); one alive at a time")
         ->type_name("NAME");
     agent->add_option("--device", r.device, "Its class, as a spec's target names it (local)")->type_name("KIND");
@@ -304,7 +329,7 @@ their results; a target's `device` may also be the name.
   attune agent --hub big:7410 --name board1 --device cortex-a72 --label site=prague)");
 
     devices = command(app, "devices", "List a hub's devices: slots, who holds them, heartbeat, noise, errors");
-    devices->add_option("--hub", r.hub, "Where the hub listens")->required()->type_name("HOST:PORT");
+    add_hub(*devices, r, "Where the hub listens", true);
     devices->add_option("--drain", r.drain, "Give it nothing new; what it has in hand goes on")->type_name("NAME");
     devices->add_option("--undrain", r.undrain, "Give it work again")->type_name("NAME");
     devices->add_option("--ban", r.ban, "Hang up on it, and do not let it in again")->type_name("NAME");
@@ -421,12 +446,12 @@ std::string explain(const CLI::App& app, const CLI::ParseError& e) {
 tune_options read_tune(const raw& r) {
   tune_options o;
   o.specs = r.specs;
-  o.hub = r.hub;
+  o.hub = read_hub(r);
   o.attach = r.attach;
   if (o.specs.empty() && o.attach.empty()) throw usage_fault{"a spec file is needed (see attune tune --help)"};
-  if (!o.attach.empty() && o.hub.empty()) throw usage_fault{"--attach needs --hub"};
+  if (!o.attach.empty() && o.hub.address.empty()) throw usage_fault{"--attach needs --hub"};
   if (!o.attach.empty() && !o.specs.empty()) throw usage_fault{"--attach follows a job: it goes without a spec"};
-  if (!o.hub.empty()) {
+  if (!o.hub.address.empty()) {
     if (o.specs.size() > 1) throw usage_fault{"a job is one spec file (which may hold several tasks)"};
     const std::pair<const char*, bool> idle[] = {{"--slots", !r.slots.empty()},
                                                  {"--builders", !r.builders.empty()},
@@ -619,7 +644,7 @@ replay_command_options read_replay(const raw& r) {
 
 agent_options read_agent(const raw& r) {
   agent_options o;
-  o.hub = r.hub;
+  o.hub = read_hub(r);
   o.name = r.name;
   if (!r.slots.empty()) o.slots = read_count<std::uint32_t>("--slots", r.slots, 1, 4096);
   if (!r.device.empty()) o.labels.emplace_back("device", r.device);
@@ -640,7 +665,7 @@ agent_options read_agent(const raw& r) {
 devices_options read_devices(const raw& r) {
   using what = devices_options::what;
   devices_options o;
-  o.hub = r.hub;
+  o.hub = read_hub(r);
   const std::pair<const std::string*, what> actions[] = {{&r.drain, what::drain},
                                                          {&r.undrain, what::undrain},
                                                          {&r.ban, what::ban},
@@ -721,6 +746,11 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
     } else if (p.hub->parsed()) {
       hub_options o;
       o.listen = p.r.listen;
+      o.certificate = p.r.certificate;
+      o.key = p.r.key;
+      if (o.certificate.empty() != o.key.empty()) throw usage_fault{"--certificate and --key belong together"};
+      o.plain = p.r.plain;
+      o.no_tokens = p.r.no_tokens;
       if (!p.r.builders.empty()) o.builders = read_count<std::uint32_t>("--builders", p.r.builders, 1, 4096);
       line.command = std::move(o);
     } else if (p.agent->parsed()) {

@@ -13,6 +13,14 @@
 
 namespace attune::cli {
 
+/// How a hub is reached.
+struct hub_access {
+  std::string address;    ///< HOST:PORT; empty: no hub
+  std::string token_file; ///< who one is; empty: nobody in particular
+  std::string ca_file;    ///< PEM, of those who may have signed the hub's certificate; empty: the token's pin says
+  bool plain = false;     ///< without TLS
+};
+
 /// What a person typed, read and checked as far as that needs no file.
 struct tune_options {
   std::vector<std::string> specs;
@@ -23,7 +31,7 @@ struct tune_options {
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
   bool offline = false; ///< predicts, measures nothing
-  std::string hub;      ///< HOST:PORT that has it measured; empty: this machine does
+  hub_access hub;       ///< that has it measured; none: this machine does
   std::string attach;   ///< the job at the hub that is to be followed, in place of specs
 };
 
@@ -104,10 +112,13 @@ struct doctor_options {
 struct hub_options {
   std::string listen; ///< ADDR:PORT
   how_many builders;
+  std::string certificate, key; ///< the user's own, PEM; empty: one made at the first start
+  bool plain = false;           ///< lets everybody do without TLS
+  bool no_tokens = false;       ///< lets everybody in
 };
 
 struct agent_options {
-  std::string hub; ///< HOST:PORT
+  hub_access hub;
   std::string name;
   std::vector<std::pair<std::string, std::string>> labels; ///< `device` among them where it was given
   std::uint32_t slots = 1;
@@ -117,7 +128,7 @@ struct agent_options {
 
 struct devices_options {
   enum class what : std::uint8_t { list, drain, undrain, ban, unban, cancel };
-  std::string hub;
+  hub_access hub;
   what action = what::list;
   std::string name; ///< of the device, or the job
 };

@@ -3,57 +3,11 @@
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "core/text.hpp"
-#include "net/dial.hpp"
-#include "net/fleet/client.hpp"
-#include "net/store_messages.hpp"
 #include "storage/convert.hpp"
-
-#include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 
 #include <ostream>
 
 namespace attune::cli {
-
-result<wire::v1::Envelope> ask_hub(const net::address& hub, const wire::v1::Envelope& question) {
-  asio::io_context loop{1};
-  result<wire::v1::Envelope> out = error{errc::network, "the hub at " + hub.text() + " does not answer", {}};
-  std::shared_ptr<net::fleet::client> client;
-  std::shared_ptr<net::dialing> attempt;
-  asio::steady_timer limit(loop, std::chrono::seconds(20));
-  const auto end = [&] {
-    limit.cancel();
-    if (client) client->close();
-  };
-  net::fleet::client::events tell;
-  tell.ready = [&] { client->ask(question); };
-  tell.said = [&](const wire::v1::Envelope& answer) {
-    if (answer.has_failed())
-      out = net::error_of(answer.failed());
-    else
-      out = answer;
-    end();
-  };
-  tell.lost = [&](const error& why) {
-    out = error{errc::network, "the hub at " + hub.text() + ": " + why.message, {}};
-    end();
-  };
-  client = std::make_shared<net::fleet::client>(tell);
-  net::dial_options how;
-  how.to = hub;
-  attempt = net::dial(loop, how, [&](result<net::link_ptr> link) {
-    if (link) return client->attach(std::move(*link));
-    out = link.err();
-    end();
-  });
-  limit.async_wait([&](const asio::error_code& ec) {
-    if (ec) return;
-    attempt->cancel();
-    client->close();
-  });
-  loop.run();
-  return out;
-}
 
 namespace {
 
@@ -65,7 +19,7 @@ std::string device_class(const arguments& labels) {
 } // namespace
 
 int run_devices(const devices_options& options, output& io) {
-  auto hub = net::parse_address(options.hub);
+  const auto hub = way_to(options.hub);
   if (!hub) return io.fail(hub.err());
   wire::v1::Envelope question;
   using what = devices_options::what;

@@ -6,8 +6,10 @@
 #include "cli/tune_end.hpp"
 #include "net/address.hpp"
 #include "net/fleet/hub.hpp"
+#include "net/fleet/local_peer.hpp"
 #include "net/listen.hpp"
 #include "net/shared_store.hpp"
+#include "net/tokens.hpp"
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -38,6 +40,27 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     ended.notify_all();
   });
 
+  net::listen_options where;
+  where.at = *at;
+  where.plain = options.plain ? net::plain_from::anywhere : net::plain_from::loopback;
+  std::optional<net::token_book> tokens;
+  if (!options.plain || !options.no_tokens) {
+    auto secrets = net::private_folder::open(net::hub_folder(store), true);
+    if (!secrets) return io.fail(secrets.err());
+    const auto wall = system_time().wall();
+    const auto identity = options.certificate.empty() ? net::own_identity(*secrets, wall)
+                                                      : net::identity_of_files(options.certificate, options.key, wall);
+    if (!identity) return io.fail(identity.err());
+    auto tls = net::tls_for_hub(*identity);
+    if (!tls) return io.fail(tls.err());
+    where.tls = std::move(*tls);
+    if (!options.no_tokens) {
+      auto book = net::token_book::open(std::move(*secrets));
+      if (!book) return io.fail(book.err());
+      tokens.emplace(std::move(*book));
+    }
+  }
+
   asio::io_context loop{1};
   auto work = asio::make_work_guard(loop);
   std::thread wire([&loop] { loop.run(); });
@@ -52,6 +75,26 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   how.store = store;
   how.open_store = [](const std::string& folder) { return net::open_shared(folder); };
   how.builders = options.builders;
+  if (tokens) {
+    how.wire.admit = [&](const std::string& id, const std::string& secret) -> std::optional<net::fleet::pass> {
+      const auto who = tokens->admit(id, secret, system_time().wall());
+      if (!who) {
+        const std::lock_guard guard(saying);
+        io.message("a token was refused: " + std::string(net::to_string(who.reason)) +
+                   (who.id.empty() ? "" : " (" + who.id + ")"));
+        return std::nullopt;
+      }
+      using net::deed;
+      return net::fleet::pass{net::may(who.role, deed::work),
+                              net::may(who.role, deed::tune),
+                              net::may(who.role, deed::watch),
+                              net::may(who.role, deed::manage),
+                              who.id,
+                              "token " + who.id + " (" + net::to_string(who.role) + ", " + who.name + ")"};
+    };
+    how.wire.stands = [&](const std::string& id) { return tokens->stands(id); };
+    how.wire.trusted = net::fleet::same_user_on_loopback;
+  }
   how.log = [&](const std::string& text) {
     const std::lock_guard guard(saying);
     io.message(text);
@@ -76,10 +119,12 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
 
   std::promise<result<std::unique_ptr<net::listener>>> opened;
   asio::post(loop, [&] {
-    net::listen_options where;
-    where.at = *at;
     net::listener::events tell;
     tell.came = [h = hub->get()](net::link_ptr link) { h->adopt(std::move(link)); };
+    tell.refused = [&](const std::string& peer, const error& why) {
+      const std::lock_guard guard(saying);
+      io.message("refused " + peer + ": " + why.message);
+    };
     opened.set_value(net::listener::open(loop, where, std::move(tell)));
   });
   auto listening = opened.get_future().get();

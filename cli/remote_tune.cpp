@@ -1,4 +1,5 @@
 #include "cli/commands.hpp"
+#include "cli/hub_call.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/json.hpp"
 #include "cli/load.hpp"
@@ -6,7 +7,6 @@
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "net/backoff.hpp"
-#include "net/dial.hpp"
 #include "net/fleet/client.hpp"
 #include "net/store_messages.hpp"
 
@@ -35,7 +35,7 @@ constexpr nanoseconds hub_patience = 2min;
 /// One job at a hub, as its client sees it.
 class remote_job {
 public:
-  remote_job(asio::io_context& loop, net::address hub, const tune_options& options, output& io)
+  remote_job(asio::io_context& loop, hub_way hub, const tune_options& options, output& io)
       : loop_(loop),
         hub_(std::move(hub)),
         options_(options),
@@ -50,7 +50,7 @@ public:
     tell.ready = [this] { ready(); };
     tell.said = [this](const Envelope& e) { said(e); };
     tell.lost = [this](const error& why) { again(why); };
-    client_ = std::make_shared<net::fleet::client>(tell);
+    client_ = std::make_shared<net::fleet::client>(tell, hub_.shown);
   }
 
   void submit(net::fleet::submission what) {
@@ -59,9 +59,7 @@ public:
   }
 
   void dial() {
-    net::dial_options how;
-    how.to = hub_;
-    attempt_ = net::dial(loop_, how, [this](result<net::link_ptr> link) {
+    attempt_ = net::dial(loop_, hub_.dial, [this](result<net::link_ptr> link) {
       if (over_) return;
       if (link)
         client_->attach(std::move(*link));
@@ -78,7 +76,7 @@ public:
       finish(128 + signal);
     else
       finish(128 + signal,
-             "detached; the hub goes on with the job: attune tune --attach " + job_ + " --hub " + hub_.text());
+             "detached; the hub goes on with the job: attune tune --attach " + job_ + typed_again(options_.hub));
   }
 
   int code() const noexcept { return code_; }
@@ -180,7 +178,7 @@ private:
     if (job_.empty() || (now - *lost_since_ > hub_patience)) {
       display_.clear();
       finish(io_.fail(why));
-      if (!job_.empty()) io_.message("to come back to it: attune tune --attach " + job_ + " --hub " + hub_.text());
+      if (!job_.empty()) io_.message("to come back to it: attune tune --attach " + job_ + typed_again(options_.hub));
       return;
     }
     if (now == *lost_since_) display_.line("attune: " + why.text() + "; calling the hub again");
@@ -203,7 +201,7 @@ private:
   }
 
   asio::io_context& loop_;
-  net::address hub_;
+  hub_way hub_;
   const tune_options& options_;
   output& io_;
   std::string job_, json_;
@@ -228,7 +226,7 @@ private:
 } // namespace
 
 int run_remote_tune(const tune_options& options, output& io) {
-  auto hub = net::parse_address(options.hub);
+  auto hub = way_to(options.hub);
   if (!hub) return io.fail(hub.err());
   asio::io_context loop{1};
   remote_job job(loop, *hub, options, io);

@@ -117,6 +117,7 @@ status agent::handle(const Envelope& message) {
     if (const auto agreed = agree(fleet_abilities(), message.welcome()); !agreed) return agreed.err();
     greeted_ = true;
     wire_->established();
+    if (options_.shown) wire_->send(showing(*options_.shown).SerializeAsString());
     Envelope out;
     to(options_.self, *out.mutable_agent_hello());
     wire_->send(out.SerializeAsString());
@@ -133,6 +134,7 @@ status agent::handle(const Envelope& message) {
     if (tell_.let_in) tell_.let_in();
     return {};
   }
+  case Envelope::kAuthenticated:
   case Envelope::kHeartbeat:
     return {};
   case Envelope::kOrders:

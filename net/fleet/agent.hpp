@@ -5,6 +5,7 @@
 #include "net/fleet/fetcher.hpp"
 #include "net/fleet/fleet_messages.hpp"
 #include "net/link.hpp"
+#include "net/token.hpp"
 
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
@@ -12,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +30,7 @@ struct agent_options {
   std::function<std::shared_ptr<measure::runner>(std::uint32_t slot)> make_runner;
   /// Changes a spec before its commands are run (to confine them). May be empty.
   std::function<void(task_spec&)> confine;
+  std::optional<token> shown;                        ///< who it is, where the hub asks for that
   nanoseconds bring_limit = std::chrono::minutes(4); ///< for the files of one order to come
 };
 

@@ -52,6 +52,7 @@ status client::handle(const Envelope& message) {
     if (const auto agreed = agree(fleet_abilities(), message.welcome()); !agreed) return agreed.err();
     greeted_ = true;
     wire_->established();
+    if (shown_) wire_->send(showing(*shown_).SerializeAsString());
     if (tell_.ready) tell_.ready();
     return {};
   }
@@ -65,6 +66,7 @@ status client::handle(const Envelope& message) {
     wire_->send(out.SerializeAsString());
     return {};
   }
+  if (message.has_authenticated()) return {};
   // What is answered to nothing in particular is about the connection.
   if (message.has_failed() && message.request() == 0) return error_of(message.failed());
   if (tell_.said) tell_.said(message);

@@ -3,10 +3,12 @@
 #include "net/fleet/fetcher.hpp"
 #include "net/fleet/fleet_messages.hpp"
 #include "net/link.hpp"
+#include "net/token.hpp"
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace attune::net::fleet {
@@ -21,7 +23,8 @@ public:
     std::function<void(const wire::v1::Envelope&)> said;
     std::function<void(const error&)> lost;
   };
-  explicit client(events tell) : tell_(std::move(tell)) {}
+  /// `shown`: who it is, where the hub asks for that.
+  explicit client(events tell, std::optional<token> shown = {}) : tell_(std::move(tell)), shown_(shown) {}
 
   /// A connection has been made: greets. @pre none is in use
   void attach(link_ptr link);
@@ -37,6 +40,7 @@ private:
   void lose(const error& why);
 
   events tell_;
+  std::optional<token> shown_;
   link_ptr wire_;
   bool greeted_ = false;
   std::uint64_t asked_ = 0;

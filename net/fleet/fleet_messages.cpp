@@ -26,6 +26,13 @@ abilities fleet_abilities() {
   return out;
 }
 
+wire::v1::Envelope showing(const token& t) {
+  wire::v1::Envelope out;
+  out.mutable_authenticate()->set_id(t.id.data(), t.id.size());
+  out.mutable_authenticate()->set_secret(t.secret.data(), t.secret.size());
+  return out;
+}
+
 status from(const std::string& in, digest& out) {
   if (in.size() != out.bytes.size()) return bad_message("a hash is not one");
   std::copy(in.begin(), in.end(), out.bytes.begin());

@@ -6,6 +6,7 @@
 #include "net/fleet/registry.hpp"
 #include "net/handshake.hpp"
 #include "net/store_messages.hpp"
+#include "net/token.hpp"
 #include "proto/wire.pb.h"
 
 #include <string>
@@ -36,6 +37,9 @@ status from(const wire::v1::AgentHello& in, description& out);
 
 void to(const measure::run_result& from, wire::v1::Answer& out);
 status from(const wire::v1::Answer& in, measure::run_result& out);
+
+/// A token, as it is presented.
+wire::v1::Envelope showing(const token& t);
 
 status from(const std::string& in, digest& out);
 error bad_message(std::string what);

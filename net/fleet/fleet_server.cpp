@@ -1,6 +1,7 @@
 #include "net/fleet/fleet_server.hpp"
 
 #include "net/store_messages.hpp"
+#include "net/tokens.hpp"
 #include "storage/convert.hpp"
 
 #include <asio/post.hpp>
@@ -29,6 +30,7 @@ void fleet_server::say(const std::string& text) const {
 void fleet_server::adopt(link_ptr link) {
   if (closed_) return link->close();
   const auto who = next_++;
+  if (peers_.empty()) watch();
   auto& p = peers_[who];
   p.wire = std::move(link);
   p.address = p.wire->peer();
@@ -74,7 +76,7 @@ void fleet_server::drop(agent_id who, peer& p, const error& why) {
   to(why, *out.mutable_failed());
   p.wire->send(out.SerializeAsString());
   const auto wire = p.wire;
-  lose(who, why.message);
+  lose(who, why.message, false);
   wire->close_after_writing();
 }
 
@@ -84,6 +86,7 @@ status fleet_server::greet(peer& p, const wire::v1::Hello& hello, std::uint64_t 
   if (!agreed) return agreed.err();
   p.is = role::greeted;
   p.wire->established();
+  if (!options_.admit || (options_.trusted && options_.trusted(p.address))) p.may = pass::everything();
   Envelope out;
   out.set_request(request);
   *out.mutable_welcome() = welcome_of(mine, *agreed);
@@ -91,8 +94,26 @@ status fleet_server::greet(peer& p, const wire::v1::Hello& hello, std::uint64_t 
   return {};
 }
 
+status fleet_server::authenticate(peer& p, const wire::v1::Authenticate& shown, std::uint64_t request) {
+  if (options_.admit) {
+    auto may = options_.admit(shown.id(), shown.secret());
+    if (!may) return refused_token();
+    p.may = std::move(may);
+    p.token = p.may->id;
+    say(p.address + " is " + p.may->name);
+  }
+  Envelope out;
+  out.set_request(request);
+  out.mutable_authenticated()->set_name(p.may->name);
+  p.wire->send(out.SerializeAsString());
+  return {};
+}
+
 status fleet_server::handle(agent_id who, peer& p, const Envelope& message) {
   if (p.is == role::greeted) {
+    if (message.has_authenticate()) return authenticate(p, message.authenticate(), message.request());
+    if (!p.may) return refused_token();
+    if (message.has_agent_hello() && !p.may->work) return refused_deed();
     if (message.has_agent_hello()) return let_in(who, p, message.agent_hello(), message.request());
     p.is = role::client;
     const auto clients =
@@ -118,6 +139,10 @@ status fleet_server::handle(agent_id who, peer& p, const Envelope& message) {
       return bad_message("a message that is not expected");
     }
   }
+  const bool allowed = message.has_submit() || message.has_follow() || message.has_chunk() ? p.may->tune
+                       : message.has_manage()                                              ? p.may->manage
+                                                                                           : p.may->watch;
+  if (!allowed) return refused_deed();
   switch (message.body_case()) {
   case Envelope::kSubmit:
     return submit(who, p, message);
@@ -165,11 +190,10 @@ status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& h
       (what.slots == 1 ? " slot)" : " slots)") + (came.instead ? " has come again" : " has come"));
   if (tell_.came) tell_.came(who, what);
   if (tell_.changed && !registry_.ready(who)) tell_.changed(who, what, false);
-  watch();
   return {};
 }
 
-void fleet_server::lose(agent_id who, const std::string& why) {
+void fleet_server::lose(agent_id who, const std::string& why, bool close) {
   auto node = peers_.extract(who);
   if (node.empty()) return;
   auto& p = node.mapped();
@@ -187,7 +211,7 @@ void fleet_server::lose(agent_id who, const std::string& why) {
   } else if (p.is == role::client && tell_.left) {
     tell_.left(who);
   }
-  p.wire->close();
+  if (close) p.wire->close();
 }
 
 void fleet_server::watch() {
@@ -195,8 +219,14 @@ void fleet_server::watch() {
   silence_.async_wait([weak = weak_from_this()](const asio::error_code& ec) {
     const auto self = weak.lock();
     if (ec || !self) return;
+    if (self->options_.stands) {
+      std::vector<agent_id> revoked;
+      for (const auto& [who, p] : self->peers_)
+        if (!p.token.empty() && !self->options_.stands(p.token)) revoked.push_back(who);
+      for (const auto who : revoked) self->drop(who, self->peers_.at(who), refused_token());
+    }
     for (const auto who : self->registry_.silent(self->now())) self->lose(who, "nothing was heard of it for too long");
-    if (self->registry_.agents() > 0) self->watch();
+    if (!self->peers_.empty()) self->watch();
   });
 }
 

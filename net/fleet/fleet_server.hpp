@@ -24,12 +24,29 @@
 
 namespace attune::net::fleet {
 
+/// What a peer may do.
+struct pass {
+  bool work = false;   ///< offer devices
+  bool tune = false;   ///< give tasks, follow them
+  bool watch = false;  ///< see devices
+  bool manage = false; ///< drain and ban
+  std::string id;      ///< of the token
+  std::string name;    ///< for the log
+  static pass everything() { return {true, true, true, true, {}, {}}; }
+};
+
 struct fleet_server_options {
   nanoseconds heartbeat = std::chrono::seconds(1);
   nanoseconds lease = std::chrono::seconds(5);
   std::size_t clients = 256;             ///< at one time
   std::uint64_t files_most = 2ull << 30; ///< bytes that one submission may name
   const time_source* clock = &system_time();
+  /// Judges a token (id and secret as they came): none where it is not good. Empty: nobody needs one.
+  std::function<std::optional<pass>(const std::string& id, const std::string& secret)> admit;
+  /// Whether a token that was admitted is good still. Empty: yes.
+  std::function<bool(const std::string& id)> stands;
+  /// Who does without a token, by the address. Empty: nobody.
+  std::function<bool(const std::string& peer)> trusted;
 };
 
 /// A client's connection; as an agent's, from the same numbers.
@@ -107,6 +124,8 @@ private:
     link_ptr wire;
     std::string address;
     role is = role::none;
+    std::optional<pass> may;                                   ///< none: it has not shown a token, and needs one
+    std::string token;                                         ///< its id, where it has shown one
     std::unordered_map<task_ptr, std::uint32_t> tasks;         ///< that it knows
     std::vector<std::shared_ptr<const task_package>> packages; ///< of them
     wire::v1::Orders next;                                     ///< to be sent together
@@ -123,11 +142,12 @@ private:
   void take(agent_id who, std::string_view body);
   status handle(agent_id who, peer& p, const wire::v1::Envelope& message);
   status greet(peer& p, const wire::v1::Hello& hello, std::uint64_t request);
+  status authenticate(peer& p, const wire::v1::Authenticate& shown, std::uint64_t request);
   status let_in(agent_id who, peer& p, const wire::v1::AgentHello& hello, std::uint64_t request);
   status answers(agent_id who, const wire::v1::Answers& message);
   status serve(agent_id who, peer& p, const wire::v1::Fetch& asked, std::uint64_t request);
   status submit(agent_id who, peer& p, const wire::v1::Envelope& message);
-  void lose(agent_id who, const std::string& why);
+  void lose(agent_id who, const std::string& why, bool close = true);
   void drop(agent_id who, peer& p, const error& why);
   void put(wanted w);
   void pass_on();

@@ -5,6 +5,7 @@
 #include "net/fleet/job.hpp"
 #include "net/fleet/matching.hpp"
 #include "net/store_messages.hpp"
+#include "net/tokens.hpp"
 #include "storage/convert.hpp"
 
 #include <asio/post.hpp>
@@ -422,6 +423,13 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       auto& names_ = asked[(*of)->identity.target_form];
       names_.insert(where.asked.begin(), where.asked.end());
     }
+    for (const auto& [name, other] : jobs)
+      for (const auto& t : other.tasks)
+        if (actors::session_id(*t.of) == actors::session_id(**of))
+          return error{errc::invalid_spec,
+                       spec.name + ": the job " + name + " has the same session under way; follow it with --attach, or "
+                                   "give another --seed",
+                       spec.file};
     auto session = engine->tune({*of, *space, j.where.submission().options().remeasure(), false});
     if (!session) {
       const std::lock_guard guard(lock);
@@ -611,7 +619,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   auto engine = actors::engine::start(how);
   if (!engine) return engine.err();
   i->engine = std::move(*engine);
-  const auto own = i->options.store + "/hub";
+  const auto own = hub_folder(i->options.store);
   i->jobs_folder = own + "/jobs";
   auto files = blob_store::open(own + "/files");
   if (!files) return files.err();
@@ -650,7 +658,11 @@ hub::~hub() {
   }
   impl_->news.notify_all();
   impl_->desk.join();
-  // From here on no device comes; those that are there answer what they have in hand.
+  // While devices may still come and go, so that what is lost now is not waited for.
+  for (auto& [name, j] : impl_->jobs)
+    for (auto& t : j.tasks) t.session.cancel();
+  for (auto& [name, j] : impl_->jobs)
+    for (auto& t : j.tasks) t.session.wait_for(std::chrono::minutes(1));
   std::promise<void> closed;
   asio::post(impl_->loop, [&] {
     impl_->closing = true;

@@ -45,12 +45,10 @@ std::optional<std::string> read_file(const std::string& path) {
   return out.str();
 }
 
-/// All that makes a job, but for who sent it and how urgently.
+/// All that makes a job, but for who sent it.
 std::string name_of(const wire::v1::Submit& what) {
   auto same = what;
   same.clear_client();
-  same.clear_weight();
-  same.clear_priority();
   same.mutable_options()->clear_remeasure();
   std::sort(same.mutable_files()->begin(), same.mutable_files()->end(),
             [](const auto& a, const auto& b) { return a.path() < b.path(); });

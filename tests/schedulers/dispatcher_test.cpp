@@ -915,8 +915,9 @@ BOOST_AUTO_TEST_CASE(what_is_built_for_a_device_that_is_gone_does_not_hold_up_th
   f.slot(21, 2);
   for (job_id id = 1; id <= 6; ++id) f.whole(id, 1);
   for (job_id id = 1; id <= 6; ++id) f.built(id);
-  BOOST_TEST(f.d.load().ready > 0u);
-  f.lose(20);
+  BOOST_TEST(f.d.load().ready == 4u); // no more is built in advance
+  BOOST_TEST(f.lose(20).find("build 6@10") != std::string::npos);
+  f.built(6);
   BOOST_TEST(f.d.load().ready == 0u);
   BOOST_TEST(f.whole(11, 2) == "build 11@10");
   BOOST_TEST(f.built(11) == "run 11@21");
