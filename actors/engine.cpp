@@ -22,6 +22,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/logger.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
@@ -636,6 +637,8 @@ void engine::subscribe(std::function<void(const event_batch&)> watch) {
 std::uint64_t engine::add_slot(const place_info& what, std::shared_ptr<measure::runner> how) {
   auto made = impl_->system->spawn(runner, std::move(how));
   caf::anon_send(impl_->scheduler, atom::join::value, what, made);
+  // A thread that has spawned holds the system's logger until it ends, and the system's end waits for that.
+  caf::logger::set_current_actor_system(nullptr);
   const std::lock_guard guard(impl_->lock);
   const auto number = impl_->next_slot++;
   impl_->apart.emplace(number, std::move(made));

@@ -154,6 +154,7 @@ BOOST_AUTO_TEST_CASE(what_is_built_here_is_run_there_with_its_mode_and_its_name)
   fleet f;
   auto a = f.agent("one");
   BOOST_REQUIRE(f.ready("one"));
+  std::filesystem::create_directories(f.at.path("data"));
   f.at.write("data/input.txt", "40\n");
   f.at.write("kernel.sh", "#!/bin/sh\nread n < data/input.txt\nexpr $n + $1\n");
   const auto spec = f.at.write("mode.yaml", R"(
