@@ -427,8 +427,9 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       for (const auto& t : other.tasks)
         if (actors::session_id(*t.of) == actors::session_id(**of))
           return error{errc::invalid_spec,
-                       spec.name + ": the job " + name + " has the same session under way; follow it with --attach, or "
-                                   "give another --seed",
+                       spec.name + ": the job " + name +
+                           " has the same session under way; follow it with --attach, or "
+                           "give another --seed",
                        spec.file};
     auto session = engine->tune({*of, *space, j.where.submission().options().remeasure(), false});
     if (!session) {
