@@ -59,6 +59,7 @@ struct rounds : pairs {
       }
       for (const auto p : at->second) {
         d->remove_place(p, now(), out);
+        act(); // what follows may go to a place that is the next to be taken away
         where.erase(p);
       }
       at = places.erase(at);
