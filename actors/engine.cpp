@@ -24,12 +24,14 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/logger.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 
 namespace attune::actors {
 
@@ -98,6 +100,9 @@ private:
 
 /// How long a run waits for its turn among processes before it goes ahead.
 constexpr auto turn_patience = std::chrono::minutes(10);
+
+/// How long the way of files to a slot elsewhere may take, beside the limits of what runs there.
+constexpr auto bringing_patience = std::chrono::minutes(5);
 
 /// A slot of this machine: commands or callables, by the task. Commands wait for their turn where `turns` is given.
 class local_runner final : public measure::runner, public std::enable_shared_from_this<local_runner> {
@@ -369,6 +374,8 @@ struct engine::impl {
   std::mutex lock;
   std::vector<std::shared_ptr<session::impl>> sessions;
   std::atomic<session_number> next{1};
+  std::unordered_map<std::uint64_t, runner_actor> apart; ///< by number; guarded by `lock`
+  std::uint64_t next_slot = 1;
 
   void spawn_all();
   /// Tells the cache what was measured before parameters with a default were added to the spec.
@@ -432,15 +439,22 @@ void engine::impl::spawn_all() {
         actors::archive, [s = store.get()](std::span<const trial_ptr> asked) { return s->recall(asked); });
 
   scheduler_options scheduling;
-  const auto slots = static_cast<std::uint32_t>(places.slots.size());
+  const auto slots = options.apart ? 0 : static_cast<std::uint32_t>(places.slots.size());
   const auto cpus = places.home.empty() ? std::max(1u, std::thread::hardware_concurrency())
                                         : static_cast<std::uint32_t>(places.home.size());
   const std::uint32_t most_builders = std::max(1u, options.builders.count.value_or(cpus));
-  scheduling.watch.ladder =
-      schedulers::admission_ladder(slots, options.slots.automatic, most_builders, options.builders.automatic);
+  scheduling.watch.ladder = schedulers::admission_ladder(std::max(1u, slots), options.slots.automatic, most_builders,
+                                                         options.builders.automatic);
   // Until the noise is known it begins with the quiet rung.
   scheduling.dispatcher.admission = scheduling.watch.ladder.front();
   scheduling.in_flight = options.in_flight;
+  if (options.apart) {
+    scheduling.apart = true;
+    // What is to be run is brought there first, under a limit of its own.
+    scheduling.margin += bringing_patience;
+    scheduling.dispatcher.admission = {1, most_builders, most_builders};
+    scheduling.dispatcher.no_place_wait = options.no_slot_wait;
+  }
   const bool turns = store && options.take_turns;
   // The commands' own limits are the supervisor's; this one, behind them, must not count the waiting.
   if (turns) scheduling.margin += turn_patience;
@@ -521,6 +535,11 @@ void engine::impl::stop_all() {
     for (const auto& w : watchers) end(w);
     for (const auto& b : builders) end(b);
     for (const auto& r : runners) end(r);
+    {
+      const std::lock_guard guard(lock);
+      for (const auto& [number, r] : apart) end(r);
+      apart.clear();
+    }
     end(scheduler);
     end(cache);
     end(recorder);
@@ -710,6 +729,35 @@ void engine::subscribe(std::function<void(const event_batch&)> watch) {
       .receive([](caf::ok_atom) {}, [](const caf::error&) {});
   const std::lock_guard guard(impl_->lock);
   impl_->watchers.push_back(std::move(w));
+}
+
+std::uint64_t engine::add_slot(const place_info& what, std::shared_ptr<measure::runner> how) {
+  auto made = impl_->system->spawn(runner, std::move(how));
+  caf::anon_send(impl_->scheduler, atom::join::value, what, made);
+  // A thread that has spawned holds the system's logger until it ends, and the system's end waits for that.
+  caf::logger::set_current_actor_system(nullptr);
+  const std::lock_guard guard(impl_->lock);
+  const auto number = impl_->next_slot++;
+  impl_->apart.emplace(number, std::move(made));
+  return number;
+}
+
+void engine::remove_slot(std::uint64_t number) {
+  const std::lock_guard guard(impl_->lock);
+  const auto at = impl_->apart.find(number);
+  if (at == impl_->apart.end()) return;
+  caf::anon_send_exit(at->second, caf::exit_reason::user_shutdown);
+  impl_->apart.erase(at);
+}
+
+void engine::rest_slot(std::uint64_t number, bool on) {
+  const std::lock_guard guard(impl_->lock);
+  const auto at = impl_->apart.find(number);
+  if (at == impl_->apart.end()) return;
+  if (on)
+    caf::anon_send(impl_->scheduler, atom::pause::value, at->second);
+  else
+    caf::anon_send(impl_->scheduler, atom::resume::value, at->second);
 }
 
 const std::string& engine::remark() const noexcept { return impl_->places.remark; }

@@ -16,6 +16,10 @@ namespace caf {
 class actor_system;
 }
 
+namespace attune::measure {
+class runner;
+}
+
 namespace attune::actors {
 
 struct cache_statistics;
@@ -24,6 +28,7 @@ struct tuner_status;
 struct event_batch;
 struct graph_handles;
 struct session_handle;
+struct place_info;
 
 /// The trials of a search whose spec gives neither trials nor time: enough for a first look, never for ever.
 inline constexpr std::uint64_t default_trials = 1000;
@@ -54,6 +59,11 @@ struct engine_options {
   /// Makes the process the subreaper of its descendants (PR_SET_CHILD_SUBREAPER), so that those which a trial leaves
   /// behind are found. A host with children of its own may not want that.
   bool subreaper = true;
+  /// No slot here: add_slot() brings them, each on a machine of its own, whose runs disturb neither each other nor the
+  /// builds here. `slots` must be 1.
+  bool apart = false;
+  /// With `apart`: how long a trial waits while no slot serves it.
+  nanoseconds no_slot_wait = std::chrono::seconds(30);
   /// How long a full disk is waited for before the sessions end.
   nanoseconds store_patience = std::chrono::minutes(2);
 };
@@ -121,6 +131,13 @@ public:
 
   /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.
   void subscribe(std::function<void(const event_batch&)> watch);
+
+  /// A slot elsewhere comes, with the way to run there. Returns its number, never 0.
+  std::uint64_t add_slot(const place_info& what, std::shared_ptr<measure::runner> how);
+  /// It goes, with what it has in hand: that is tried elsewhere. Of no effect for an unknown number.
+  void remove_slot(std::uint64_t number);
+  /// It gets nothing new while it rests; what it has in hand goes on.
+  void rest_slot(std::uint64_t number, bool on);
 
   /// One line for a person on how the slots came out, where there is something to say; else empty.
   const std::string& remark() const noexcept;

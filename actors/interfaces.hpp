@@ -88,7 +88,10 @@ using scheduler_actor = caf::typed_actor<
     // A place came. It goes when its actor ends, or by `leave`. Answers its number.
     caf::replies_to<atom::join, place_info, builder_actor>::with<std::uint32_t>,
     caf::replies_to<atom::join, place_info, runner_actor>::with<std::uint32_t>,
-    caf::reacts_to<atom::leave, std::uint32_t>, caf::replies_to<atom::status>::with<scheduler_status>,
+    caf::reacts_to<atom::leave, std::uint32_t>,
+    // A slot gets nothing new, or does again; what it has in hand goes on.
+    caf::reacts_to<atom::pause, runner_actor>, caf::reacts_to<atom::resume, runner_actor>,
+    caf::replies_to<atom::status>::with<scheduler_status>,
     // INTERNAL: a deadline may have come.
     caf::reacts_to<atom::internal, atom::tick, std::uint64_t>>;
 

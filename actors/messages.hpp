@@ -80,7 +80,10 @@ struct run_report {
 
 /// A place that offers itself to the scheduler.
 struct place_info {
-  std::string name; ///< "local/slot0", "local/builder1": shown, and written into records
+  std::string name;     ///< "local/slot0", "local/builder1": shown, and written into records
+  std::string device{}; ///< slots of one device have the same, and are lost together; empty: this machine
+  /// Whether a slot serves a task; pure, and the same for tasks with equal targets. None: it serves every task.
+  std::function<bool(const task&)> serves{};
 };
 
 /// One step of a session for its journal: how a trial ended, and how many had been proposed when the strategy was told.

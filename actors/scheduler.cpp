@@ -214,8 +214,8 @@ void mark(self_pointer self, job_id id, const scheduler_state::work& w, outcome&
 void take_as_reference(self_pointer self, const scheduler_state::work& w, const outcome& o) {
   auto& s = self->state;
   const auto& spec = w.what->of->spec;
-  if (s.seen_by || !spec.wants_reference() || !o.ok() || o.measured()->value <= 0 || measure::builds_in_place(spec) ||
-      w.what->why != purpose::search)
+  if (s.seen_by || s.options.apart || !spec.wants_reference() || !o.ok() || o.measured()->value <= 0 ||
+      measure::builds_in_place(spec) || w.what->why != purpose::search)
     return;
   auto what = std::make_shared<trial>(*w.what);
   what->why = purpose::reference;
@@ -378,6 +378,43 @@ void share_credits(self_pointer self) {
   tell_windows(self, s.credits.set_total(s.options.in_flight > 0 ? s.options.in_flight : s.core.limits().in_flight()));
 }
 
+/// Where the slots are apart, each brings its own run, and its credits.
+void slots_changed(self_pointer self) {
+  auto& s = self->state;
+  if (!s.options.apart) return;
+  auto now = s.core.limits();
+  now.slots = static_cast<std::uint32_t>(std::max<std::size_t>(1, s.core.slots()));
+  now.beside = now.builders;
+  s.core.set_admission(now, now_of(self), s.actions);
+  share_credits(self);
+}
+
+/// The number of the task's target. A new one is shown to the slots.
+std::uint32_t kind_of(self_pointer self, const task_ptr& of) {
+  auto& s = self->state;
+  if (s.kind_of == of) return s.kind;
+  const auto same = std::find_if(s.kinds.begin(), s.kinds.end(),
+                                 [&](const task_ptr& k) { return k->identity.target_key == of->identity.target_key; });
+  s.kind_of = of;
+  s.kind = static_cast<std::uint32_t>(same - s.kinds.begin());
+  if (same != s.kinds.end()) return s.kind;
+  s.kinds.push_back(of);
+  for (const auto& [id, p] : s.places)
+    if (p.serves && p.serves(*of)) s.core.serve(id, s.kind, now_of(self), s.actions);
+  return s.kind;
+}
+
+schedulers::slot_traits traits_of(scheduler_state& s, const place_info& info) {
+  schedulers::slot_traits out;
+  if (!info.device.empty())
+    out.device = s.devices.try_emplace(info.device, static_cast<std::uint32_t>(s.devices.size() + 1)).first->second;
+  if (!info.serves) return out;
+  out.kinds.emplace();
+  for (std::uint32_t k = 0; k < s.kinds.size(); ++k)
+    if (info.serves(*s.kinds[k])) out.kinds->push_back(k);
+  return out;
+}
+
 void remove_place(self_pointer self, place_id id) {
   auto& s = self->state;
   const auto at = s.places.find(id);
@@ -386,6 +423,15 @@ void remove_place(self_pointer self, place_id id) {
   emit(self, s.watch,
        [&] { return event{event_kind::place_went, 0, nullptr, nullptr, at->second.name, now_of(self)}; });
   s.places.erase(at);
+  slots_changed(self);
+  perform(self);
+}
+
+void rest_place(self_pointer self, const runner_actor& who, bool on) {
+  auto& s = self->state;
+  for (const auto& [id, p] : s.places)
+    if (const auto* r = std::get_if<runner_actor>(&p.who); r != nullptr && *r == who)
+      s.core.rest(id, on, now_of(self), s.actions);
   perform(self);
 }
 
@@ -393,7 +439,7 @@ template <class Handle>
 place_id add_place(self_pointer self, const place_info& info, const Handle& who) {
   auto& s = self->state;
   const place_id id = s.next_place++;
-  s.places.emplace(id, scheduler_state::place{info.name, who});
+  s.places.emplace(id, scheduler_state::place{info.name, who, info.serves});
   self->monitor(who);
   emit(self, s.watch, [&] { return event{event_kind::place_came, 0, nullptr, nullptr, info.name, now_of(self)}; });
   return id;
@@ -416,12 +462,17 @@ void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& 
     return;
   }
   const auto& spec = t->of->spec;
+  // A slot that is apart does all of what must be done in its own place, in one go.
+  const bool builds_there = s.options.apart && builds_at_slot(spec);
+  auto run_limit = run_limit_of(*t->of, s.options.margin);
+  if (builds_there && run_limit.count() > 0) run_limit += build_limit_of(spec, s.options.margin);
   const schedulers::job j{id,
                           t->why == purpose::reference ? nobody : t->session,
-                          spec.build.has_value() && !built,
-                          measure::builds_in_place(spec),
+                          spec.build.has_value() && !built && !builds_there,
+                          measure::builds_in_place(spec) && !builds_there,
                           build_limit_of(spec, s.options.margin),
-                          run_limit_of(*t->of, s.options.margin)};
+                          run_limit,
+                          kind_of(self, t->of)};
   if (s.core.submit(j, now, s.actions)) return;
   outcome o;
   o.data = failure{failure_kind::internal, "the scheduler's queue is full", {}, {}};
@@ -429,6 +480,10 @@ void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& 
 }
 
 } // namespace
+
+bool builds_at_slot(const task_spec& spec) {
+  return spec.build && (spec.build->on == building_place::runner || measure::builds_in_place(spec));
+}
 
 nanoseconds build_limit_of(const task_spec& spec, nanoseconds margin) {
   return spec.build && spec.build->timeout.count() > 0 ? spec.build->timeout + margin : nanoseconds(0);
@@ -512,11 +567,15 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
       },
       [self](atom::join, const place_info& info, const runner_actor& who) {
         const auto id = add_place(self, info, who);
-        self->state.core.add_slot(id, now_of(self), self->state.actions);
+        auto& s = self->state;
+        s.core.add_slot(id, now_of(self), s.actions, traits_of(s, info));
+        slots_changed(self);
         perform(self);
         return id;
       },
       [self](atom::leave, std::uint32_t id) { remove_place(self, id); },
+      [self](atom::pause, const runner_actor& who) { rest_place(self, who, true); },
+      [self](atom::resume, const runner_actor& who) { rest_place(self, who, false); },
       [self](atom::status) {
         const auto& s = self->state;
         std::uint32_t credits = 0;

@@ -23,6 +23,10 @@ struct scheduler_options {
   std::uint32_t in_flight = 0;
   /// Added to the limits of commands: the process supervisor's own deadline, which is exact, strikes first.
   nanoseconds margin = std::chrono::seconds(5);
+  /// The slots are on machines of their own: as many builds as `dispatcher.admission` says go on here whatever runs
+  /// there, as many runs as there are slots, and no reference watches a machine. A change of the slots changes the
+  /// credits.
+  bool apart = false;
   /// How the watch over the machine behaves where a task wants a reference (task_spec::wants_reference): the rungs of
   /// its ladder (empty: `dispatcher.admission` alone). The tolerance is the first such task's.
   schedulers::watch_options watch;
@@ -58,9 +62,16 @@ struct scheduler_state {
   struct place {
     std::string name;
     std::variant<builder_actor, runner_actor> who;
+    std::function<bool(const task&)> serves; ///< of a slot
   };
   std::unordered_map<schedulers::place_id, place> places;
   schedulers::place_id next_place = 1;
+  std::unordered_map<std::string, std::uint32_t> devices; ///< their numbers, from 1
+
+  /// Targets by number: what slots are asked for, each once.
+  std::vector<task_ptr> kinds;
+  task_ptr kind_of; ///< the last task that was looked up, and its kind
+  std::uint32_t kind = 0;
 
   /// The configuration that is run once now and then, and what it tells.
   struct reference {
@@ -98,6 +109,9 @@ struct scheduler_state {
 /// The SCHEDULER's behaviour.
 scheduler_actor::behavior_type scheduler(scheduler_actor::stateful_pointer<scheduler_state> self,
                                          recorder_actor recorder, monitor_port watch, const scheduler_options& options);
+
+/// Whether a slot that is apart builds what it runs: the spec says so, or the build writes where it runs.
+bool builds_at_slot(const task_spec& spec);
 
 /// How long a trial's build and its runs may take in all by its spec (0: no limit): the sums of the limits of its
 /// processes.

@@ -41,25 +41,46 @@ how_many read_places(const std::string& option, const std::string& text) {
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, reuse, slots, builders, spec, task, sample, index, contains, top,
-      format, target, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary,
+      format, target, hub, token_file, ca_file, certificate, key, attach, listen, name, device, cache, drain, undrain,
+      ban, unban, cancel, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary,
       reservoir;
-  std::vector<std::string> specs, targets, files;
+  std::vector<std::string> specs, targets, files, labels;
   std::string token_role, token_name, token_id;
   bool unpinned = false;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
        count = false, list = false, quick = false, imported = false, stated = false, best_only = false, nearest = false,
-       cache_only = false, all = false;
+       cache_only = false, all = false, confine = false, systemd = false, plain = false, no_tokens = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
 the command line is wrong; 3 the store cannot be used; 4 some tasks or records
-failed, the rest is good; 130 interrupted; 143 terminated.)";
+failed, the rest is good; 5 the network (no hub, refused, no device); 130
+interrupted; 143 terminated.)";
 
 void add_common(CLI::App& to, raw& r) {
   to.add_flag("--json", r.json, "Print one JSON document on standard output, and nothing else there");
   to.add_option("--store", r.store,
                 "The folder of the store (else $ATTUNE_STORE, $XDG_DATA_HOME/attune, ~/.local/share/attune)")
       ->type_name("DIR");
+}
+
+/// How a hub is reached.
+void add_hub(CLI::App& to, raw& r, const std::string& about, bool needed) {
+  auto* hub = to.add_option("--hub", r.hub, about)->type_name("HOST:PORT");
+  if (needed) hub->required();
+  to.add_option("--token-file", r.token_file, "Who this is: a file with a token (attune token create)")
+      ->type_name("FILE");
+  to.add_option("--ca-file", r.ca_file, "Know the hub by this CA, in place of or beside the token's fingerprint")
+      ->type_name("FILE");
+  to.add_flag("--plain", r.plain, "Without TLS, also off this machine");
+}
+
+hub_access read_hub(const raw& r) {
+  if (r.hub.empty())
+    for (const auto& [option, given] : {std::pair{"--token-file", !r.token_file.empty()},
+                                        std::pair{"--ca-file", !r.ca_file.empty()}, std::pair{"--plain", r.plain}})
+      if (given) throw usage_fault{std::string(option) + " has no effect without --hub"};
+  return {r.hub, r.token_file, r.ca_file, r.plain};
 }
 
 void add_spec(CLI::App& to, raw& r) {
@@ -71,7 +92,7 @@ struct parser {
   CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
   raw r;
   CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify, *import_, *export_,
-      *compact, *backup, *forget;
+      *compact, *backup, *forget, *hub, *agent, *devices;
 
   CLI::App *token, *token_create, *token_list, *token_revoke;
 
@@ -85,7 +106,7 @@ struct parser {
     add_common(app, r);
 
     tune = command(app, "tune", "Tune what the spec files describe");
-    tune->add_option("SPEC", r.specs, "The spec files; their tasks are tuned side by side")->required()->type_name("");
+    tune->add_option("SPEC", r.specs, "The spec files; their tasks are tuned side by side")->type_name("");
     tune->add_option("--trials", r.trials, "How many configurations to try for each task")->type_name("N");
     tune->add_option("--time", r.time, "How long to try in all, with a unit: 90s, 10m, 2h")->type_name("D");
     tune->add_option("--strategy", r.strategy, "How to search: auto, random, grid, annealing, genetic, ...")
@@ -101,6 +122,9 @@ struct parser {
     tune->add_flag("--offline", r.offline,
                    "Measure nothing: predict from what the store knows of this and similar tasks");
     tune->add_flag("--dry-run", r.dry_run, "Say what would be done; start nothing, write nothing");
+    add_hub(*tune, r, "Let this hub have it measured, by the agents that it has", false);
+    tune->add_option("--attach", r.attach, "Follow a job that the hub has under way, in place of a spec")
+        ->type_name("JOB");
     tune->add_flag("-q,--quiet", r.quiet, "No progress display");
     tune->footer(R"(The same command again goes on where it was stopped, and ends at once where it has
 had its trials or its time: with more of either it goes on. What was measured is
@@ -110,7 +134,14 @@ second one ends at once.
   attune tune gemm.yaml                     until the spec's own budget is used up
   attune tune gemm.yaml --time 10m          for ten minutes
   attune tune a.yaml b.yaml --trials 500    two tasks, 500 trials each
-  attune tune gemm.yaml --json > out.json   for a script)");
+  attune tune gemm.yaml --json > out.json   for a script
+
+With --hub the spec and the files that it names (build.sources, run.files) are sent;
+where it runs is the spec's target. Ctrl-C leaves the job to the hub and says how to
+come back to it.
+
+  attune tune gemm.yaml --hub big:7410
+  attune tune --attach 3f2a9c014b7d --hub big:7410)");
 
     space = command(app, "space", "Show a spec's search space");
     add_spec(*space, r);
@@ -259,6 +290,8 @@ attune/bundle.hpp is found), cmake as variables.
 
 Exit code 1: no task has a result, nothing is written; 4: some have none.)");
 
+    add_fleet();
+
     doctor = command(app, "doctor", "Say what this machine is, what disturbs measurements on it, and what that costs");
     doctor->add_flag("--quick", r.quick, "Look only; else reference loops are timed to see what disturbances cost");
     doctor->add_option("--time", r.time, "How long they are timed (5s)")->type_name("D");
@@ -284,6 +317,56 @@ hash of it. Whoever has the token has its role: keep it in a file of mode 0600.
     token_list = command(*token, "list", "The tokens: id, role, name, made, last used, revoked");
     token_revoke = command(*token, "revoke", "Let a token count no longer, also for those who are connected by it");
     token_revoke->add_option("ID", r.token_id, "As list shows it")->required()->type_name("");
+  }
+
+  void add_fleet() {
+    hub = command(app, "hub", "Own a store, and have agents on other machines measure what clients send");
+    hub->add_option("--listen", r.listen, "Where agents and clients come: 127.0.0.1:7410, [::]:7410")
+        ->required()
+        ->type_name("ADDR:PORT");
+    hub->add_option("--certificate", r.certificate, "A certificate of your own (else one is made at the first start)")
+        ->type_name("FILE");
+    hub->add_option("--key", r.key, "Its key")->type_name("FILE");
+    hub->add_flag("--plain", r.plain, "Let peers off this machine do without TLS too");
+    hub->add_flag("--no-tokens", r.no_tokens, "Let everybody in");
+    hub->add_option("--builders", r.builders, "Builds at once on this machine (one for each core)")->type_name("N");
+    hub->footer(R"(Agents offer the slots, this machine builds. A job whose target no device serves ends
+after ten seconds with what there is; one that has lost its devices, after two minutes.
+Off this machine TLS and a token are needed (attune token create); on it, the same
+user's processes do without. What clients have sent lies in the store's folder: a hub that is started again goes on
+with it, and measures nothing twice.
+
+  attune hub --listen 127.0.0.1:7410 --store /srv/attune)");
+
+    agent = command(app, "agent", "Offer this machine's slots to a hub");
+    add_hub(*agent, r, "Where the hub listens", true);
+    agent->add_option("--name", r.name, "What this device is called (the host's name); one alive at a time")
+        ->type_name("NAME");
+    agent->add_option("--device", r.device, "Its class, as a spec's target names it (local)")->type_name("KIND");
+    agent->add_option("--label", r.labels, "Something else that a target may ask for; may be repeated")
+        ->type_name("K=V")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    agent->add_option("--slots", r.slots, "Timed runs at once (1)")->type_name("N");
+    agent->add_option("--cache", r.cache, "Keep files that were sent in this folder (else for this process)")
+        ->type_name("DIR");
+    agent->add_flag("--confine", r.confine,
+                    "What runs gains no privileges, writes no core, and has no network where that can be had");
+    agent->add_flag("--systemd", r.systemd, "Print a unit file that starts this command, and end");
+    agent->footer(R"(It dials the hub (again and again where it must), takes a lease for every run, and
+ends what runs when the hub is lost. Devices with the same class and machine share
+their results; a target's `device` may also be the name.
+
+  attune agent --hub big:7410 --name board1 --device cortex-a72 --label site=prague)");
+
+    devices = command(app, "devices", "List a hub's devices: slots, who holds them, heartbeat, noise, errors");
+    add_hub(*devices, r, "Where the hub listens", true);
+    devices->add_option("--drain", r.drain, "Give it nothing new; what it has in hand goes on")->type_name("NAME");
+    devices->add_option("--undrain", r.undrain, "Give it work again")->type_name("NAME");
+    devices->add_option("--ban", r.ban, "Hang up on it, and do not let it in again")->type_name("NAME");
+    devices->add_option("--unban", r.unban, "Let it in again")->type_name("NAME");
+    devices->add_option("--cancel", r.cancel, "Call a job back")->type_name("JOB");
   }
 
   void add_exchange() {
@@ -395,6 +478,28 @@ std::string explain(const CLI::App& app, const CLI::ParseError& e) {
 tune_options read_tune(const raw& r) {
   tune_options o;
   o.specs = r.specs;
+  o.hub = read_hub(r);
+  o.attach = r.attach;
+  if (o.specs.empty() && o.attach.empty()) throw usage_fault{"a spec file is needed (see attune tune --help)"};
+  if (!o.attach.empty() && o.hub.address.empty()) throw usage_fault{"--attach needs --hub"};
+  if (!o.attach.empty() && !o.specs.empty()) throw usage_fault{"--attach follows a job: it goes without a spec"};
+  if (!o.hub.address.empty()) {
+    if (o.specs.size() > 1) throw usage_fault{"a job is one spec file (which may hold several tasks)"};
+    const std::pair<const char*, bool> idle[] = {{"--slots", !r.slots.empty()},
+                                                 {"--builders", !r.builders.empty()},
+                                                 {"--offline", r.offline},
+                                                 {"--dry-run", r.dry_run},
+                                                 {"--store", !r.store.empty()}};
+    for (const auto& [option, given] : idle)
+      if (given) throw usage_fault{std::string(option) + " does nothing beside --hub: it is the hub's business"};
+    const std::pair<const char*, bool> decided[] = {{"--trials", !r.trials.empty()},
+                                                    {"--time", !r.time.empty()},
+                                                    {"--strategy", !r.strategy.empty()},
+                                                    {"--seed", !r.seed.empty()},
+                                                    {"--remeasure", r.remeasure}};
+    for (const auto& [option, given] : decided)
+      if (given && !o.attach.empty()) throw usage_fault{std::string(option) + " comes too late for --attach"};
+  }
   if (!r.trials.empty()) o.trials = read_count<std::uint64_t>("--trials", r.trials, 1);
   if (!r.time.empty()) {
     const auto d = parse_duration(r.time);
@@ -588,6 +693,44 @@ replay_command_options read_replay(const raw& r) {
   return o;
 }
 
+agent_options read_agent(const raw& r) {
+  agent_options o;
+  o.hub = read_hub(r);
+  o.name = r.name;
+  if (!r.slots.empty()) o.slots = read_count<std::uint32_t>("--slots", r.slots, 1, 4096);
+  if (!r.device.empty()) o.labels.emplace_back("device", r.device);
+  for (const auto& l : r.labels) {
+    const auto equals = l.find('=');
+    if (equals == std::string::npos || equals == 0) throw usage_fault{"--label must be K=V, not '" + l + "'"};
+    auto name = l.substr(0, equals);
+    for (const auto& [known, v] : o.labels)
+      if (known == name) throw usage_fault{"the label '" + name + "' is given twice"};
+    o.labels.emplace_back(std::move(name), l.substr(equals + 1));
+  }
+  o.cache = r.cache;
+  o.confine = r.confine;
+  o.systemd = r.systemd;
+  return o;
+}
+
+devices_options read_devices(const raw& r) {
+  using what = devices_options::what;
+  devices_options o;
+  o.hub = read_hub(r);
+  const std::pair<const std::string*, what> actions[] = {{&r.drain, what::drain},
+                                                         {&r.undrain, what::undrain},
+                                                         {&r.ban, what::ban},
+                                                         {&r.unban, what::unban},
+                                                         {&r.cancel, what::cancel}};
+  for (const auto& [text, action] : actions) {
+    if (text->empty()) continue;
+    if (o.action != what::list) throw usage_fault{"one thing at a time: --drain, --undrain, --ban, --unban, --cancel"};
+    o.action = action;
+    o.name = *text;
+  }
+  return o;
+}
+
 doctor_options read_doctor(const raw& r) {
   doctor_options o;
   o.quick = r.quick;
@@ -653,6 +796,20 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
       line.command = read_export(p.r, *p.export_);
     } else if (p.db->parsed()) {
       line.command = read_db(p.r, p);
+    } else if (p.hub->parsed()) {
+      hub_options o;
+      o.listen = p.r.listen;
+      o.certificate = p.r.certificate;
+      o.key = p.r.key;
+      if (o.certificate.empty() != o.key.empty()) throw usage_fault{"--certificate and --key belong together"};
+      o.plain = p.r.plain;
+      o.no_tokens = p.r.no_tokens;
+      if (!p.r.builders.empty()) o.builders = read_count<std::uint32_t>("--builders", p.r.builders, 1, 4096);
+      line.command = std::move(o);
+    } else if (p.agent->parsed()) {
+      line.command = read_agent(p.r);
+    } else if (p.devices->parsed()) {
+      line.command = read_devices(p.r);
     } else {
       line.command = read_doctor(p.r);
     }

@@ -14,6 +14,14 @@
 
 namespace attune::cli {
 
+/// How a hub is reached.
+struct hub_access {
+  std::string address;    ///< HOST:PORT; empty: no hub
+  std::string token_file; ///< who one is; empty: nobody in particular
+  std::string ca_file;    ///< PEM, of those who may have signed the hub's certificate; empty: the token's pin says
+  bool plain = false;     ///< without TLS
+};
+
 /// What a person typed, read and checked as far as that needs no file.
 struct tune_options {
   std::vector<std::string> specs;
@@ -25,6 +33,8 @@ struct tune_options {
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
   bool offline = false; ///< predicts, measures nothing
+  hub_access hub;       ///< that has it measured; none: this machine does
+  std::string attach;   ///< the job at the hub that is to be followed, in place of specs
 };
 
 struct space_options {
@@ -110,11 +120,36 @@ struct doctor_options {
   nanoseconds time = std::chrono::seconds(5);
 };
 
+struct hub_options {
+  std::string listen; ///< ADDR:PORT
+  how_many builders;
+  std::string certificate, key; ///< the user's own, PEM; empty: one made at the first start
+  bool plain = false;           ///< lets everybody do without TLS
+  bool no_tokens = false;       ///< lets everybody in
+};
+
+struct agent_options {
+  hub_access hub;
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> labels; ///< `device` among them where it was given
+  std::uint32_t slots = 1;
+  std::string cache; ///< the folder for files that came; empty: one for this process
+  bool confine = false, systemd = false;
+};
+
+struct devices_options {
+  enum class what : std::uint8_t { list, drain, undrain, ban, unban, cancel };
+  hub_access hub;
+  what action = what::list;
+  std::string name; ///< of the device, or the job
+};
+
 struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
   std::variant<tune_options, space_options, token_options, best_options, history_options, replay_command_options,
-               db_options, bundle_options, import_command_options, export_command_options, doctor_options>
+               db_options, bundle_options, import_command_options, export_command_options, doctor_options, hub_options,
+               agent_options, devices_options>
       command;
 };
 

@@ -19,6 +19,11 @@ int run_forget(const db_options& options, const std::string& store, output& io);
 int run_import(const import_command_options& options, const std::string& store, output& io);
 int run_export(const export_command_options& options, const std::string& store, output& io);
 int run_bundle(const bundle_options& options, const std::string& store, output& io);
+/// `tune --hub` and `tune --attach`.
+int run_remote_tune(const tune_options& options, output& io);
+int run_hub(const hub_options& options, const std::string& store, output& io);
+int run_agent(const agent_options& options, const std::string& typed, output& io);
+int run_devices(const devices_options& options, output& io);
 int run_doctor(const doctor_options& options, output& io);
 
 /// The whole program but for the process around it: reads the arguments, runs the command.

@@ -44,6 +44,9 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
                                   [&](const export_command_options& o) { return run_export(o, line.store, io); },
                                   [&](const bundle_options& o) { return run_bundle(o, line.store, io); },
                                   [&](const doctor_options& o) { return run_doctor(o, io); },
+                                  [&](const hub_options& o) { return run_hub(o, line.store, io); },
+                                  [&](const agent_options& o) { return run_agent(o, typed, io); },
+                                  [&](const devices_options& o) { return run_devices(o, io); },
                               },
                               line.command);
   out.flush();

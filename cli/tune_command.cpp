@@ -8,6 +8,7 @@
 #include "cli/progress.hpp"
 #include "cli/render.hpp"
 #include "cli/terminal.hpp"
+#include "cli/tune_end.hpp"
 #include "core/text.hpp"
 #include "net/shared_store.hpp"
 #include "storage/store_port.hpp"
@@ -186,22 +187,10 @@ void watch(std::vector<running>& all, board& news, progress_display& display, bo
   display.clear();
 }
 
-int code_of(const std::vector<actors::report_ptr>& reports, int signal) {
-  if (signal == SIGINT) return exit_code::interrupted;
-  if (signal == SIGTERM) return exit_code::terminated;
-  std::size_t with_best = 0;
-  for (const auto& r : reports) {
-    if (r->trouble && exit_code_of(r->trouble->code) == exit_code::store) return exit_code::store;
-    if (r->best) ++with_best;
-  }
-  for (const auto& r : reports)
-    if (r->reason == search::stop_reason::error && with_best > 0) return exit_code::partial;
-  return with_best == reports.size() ? exit_code::done : with_best == 0 ? exit_code::no_result : exit_code::partial;
-}
-
 } // namespace
 
 int run_tune(const tune_options& options, const std::string& store, const std::string& typed, output& io) {
+  if (!options.hub.address.empty()) return run_remote_tune(options, io);
   auto planned = make_plan(options);
   if (!planned) return io.fail(planned.err());
   for (const auto& m : planned->messages) io.message(m);

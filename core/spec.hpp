@@ -92,11 +92,18 @@ struct command {
 /// Where commands run.
 enum class working_directory : std::uint8_t { specdir, workdir };
 
+/// Whose machine builds where a hub has the trials measured by agents.
+enum class building_place : std::uint8_t {
+  hub,    ///< the hub's
+  runner, ///< the one that runs it
+};
+
 struct build_spec {
   command run;                      ///< empty: no build
   std::vector<std::string> sources; ///< paths relative to the spec's folder; their contents are identity
   nanoseconds timeout = std::chrono::seconds(60);
   working_directory cwd = working_directory::specdir;
+  building_place on = building_place::hub; ///< of no effect where one machine does both
 };
 
 enum class goal : std::uint8_t { minimize, maximize };
@@ -151,6 +158,9 @@ struct run_spec {
   std::uint32_t warmup = 0;
   repeat_spec repeats;
   check_spec check;
+  /// What its commands read beside what is built, relative to the spec's folder: it is where they run, under the same
+  /// names, and its contents are identity.
+  std::vector<std::string> files;
   std::vector<limit_spec> limits; ///< of the cleaned values; a configuration that breaks one is an invalid_config
 };
 

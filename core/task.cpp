@@ -57,6 +57,23 @@ const char* name_of(metric_spec::from source) noexcept {
   return "";
 }
 
+/// Appends the names and contents of files, in the order of their names.
+status add_contents(std::string& out, const task_spec& spec, std::vector<std::string> names, const std::string& what,
+                    const std::string& key) {
+  std::sort(names.begin(), names.end());
+  for (const auto& name : names) {
+    const std::string path = name.starts_with('/') || spec.directory.empty() ? name : spec.directory + "/" + name;
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream contents;
+    // An empty file makes the stream operator fail by its own rule; only a file that cannot be read is an error.
+    if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(contents << in.rdbuf())) || in.bad())
+      return error{errc::invalid_spec, "cannot read the file '" + path + "' named under " + key, spec.file};
+    field(out, what + ".name", name);
+    field(out, what + ".sha256", sha256(contents.view()).hex());
+  }
+  return {};
+}
+
 } // namespace
 
 result<std::string> method_form(const task_spec& spec) {
@@ -65,19 +82,9 @@ result<std::string> method_form(const task_spec& spec) {
     field(out, "build", spec.build->run);
     field(out, "build.timeout", spec.build->timeout.count());
     field(out, "build.cwd", static_cast<std::int64_t>(spec.build->cwd));
-    auto sources = spec.build->sources;
-    std::sort(sources.begin(), sources.end());
-    for (const auto& name : sources) {
-      const std::string path = name.starts_with('/') || spec.directory.empty() ? name : spec.directory + "/" + name;
-      std::ifstream in(path, std::ios::binary);
-      std::ostringstream contents;
-      // An empty file makes the stream operator fail by its own rule; only a file that cannot be read is an error.
-      if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(contents << in.rdbuf())) || in.bad())
-        return error{errc::invalid_spec, "cannot read the source file '" + path + "' named under build.sources",
-                     spec.file};
-      field(out, "source.name", name);
-      field(out, "source.sha256", sha256(contents.view()).hex());
-    }
+    if (spec.build->on == building_place::runner) field(out, "build.on", "runner");
+    if (auto added = add_contents(out, spec, spec.build->sources, "source", "build.sources"); !added)
+      return added.err();
   }
   field(out, "callable", spec.callable);
   field(out, "run", spec.run.run);
@@ -87,6 +94,7 @@ result<std::string> method_form(const task_spec& spec) {
   field(out, "repeats.min", static_cast<std::int64_t>(spec.run.repeats.min));
   field(out, "repeats.max", static_cast<std::int64_t>(spec.run.repeats.max));
   field(out, "repeats.until", spec.run.repeats.until);
+  if (auto added = add_contents(out, spec, spec.run.files, "file", "run.files"); !added) return added.err();
   field(out, "check", spec.run.check.run);
   field(out, "check.timeout", spec.run.check.timeout.count());
   field(out, "objective", static_cast<std::int64_t>(spec.run.objective));

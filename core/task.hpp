@@ -41,9 +41,9 @@ struct task {
 using task_ptr = std::shared_ptr<const task>;
 
 /// The canonical form of how a task is built and measured: the commands, the contents of the named source files (as
-/// SHA-256, in the order of their names), the time limits, metrics, warm-up, repeats, check and limits of the metrics
-/// (nothing is said of these where there is none); for a callable its name and version as `spec.callable` states them.
-/// Errors: invalid_spec, where a source cannot be read (naming it).
+/// SHA-256, in the order of their names) and of the run's files where there are any, the time limits, metrics, warm-up,
+/// repeats, check and limits of the metrics (nothing is said of these where there is none); for a callable its name and
+/// version as `spec.callable` states them. Errors: invalid_spec, where a source cannot be read (naming it).
 result<std::string> method_form(const task_spec& spec);
 
 /// The canonical form of a space's declaration: parameters sorted by name with their domains and conditions,

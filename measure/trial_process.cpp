@@ -117,15 +117,20 @@ std::optional<failure> failure_of(const process_result& ended, failure_kind erro
 }
 
 status lay_out_sources(const task_spec& spec, const std::string& workdir) {
-  if (!spec.build) return {};
-  for (const std::string& source : spec.build->sources) {
-    fs::path from = fs::path(spec.directory) / source, to = fs::path(workdir) / source;
+  const auto lay_out = [&](const std::string& name) -> status {
+    fs::path from = fs::path(spec.directory) / name, to = fs::path(workdir) / name;
     std::error_code code;
     fs::create_directories(to.parent_path(), code);
     if (!code) fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, code);
     if (code)
-      return error{errc::io, "cannot copy the source '" + source + "' into the trial's folder: " + code.message(), {}};
-  }
+      return error{errc::io, "cannot copy the source '" + name + "' into the trial's folder: " + code.message(), {}};
+    return {};
+  };
+  if (spec.build)
+    for (const std::string& source : spec.build->sources)
+      if (auto done = lay_out(source); !done) return done;
+  for (const std::string& file : spec.run.files)
+    if (auto done = lay_out(file); !done) return done;
   return {};
 }
 

@@ -33,10 +33,11 @@ result<process_request> request_for(const command& what, const substitution& nam
 std::optional<failure> failure_of(const process_result& ended, failure_kind error_kind, failure_kind timeout_kind,
                                   std::string_view what, nanoseconds limit);
 
-/// Copies the build's sources into `workdir` under their own names, with their folders and modes. Errors: io.
+/// Copies the build's sources and the run's files into `workdir` under their own names, with their folders and modes.
+/// Errors: io.
 status lay_out_sources(const task_spec& spec, const std::string& workdir);
 
-/// True where a command of `spec` runs in the private folder, which then holds the sources.
+/// True where a command of `spec` runs in the private folder, which then holds the sources and files.
 bool runs_in_private_folder(const task_spec& spec);
 
 /// `text` with what is no valid UTF-8 replaced by U+FFFD, and control characters (but tab and end of line) by spaces.

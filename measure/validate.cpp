@@ -6,6 +6,7 @@
 #include "measure/energy.hpp"
 #include "measure/metric.hpp"
 #include "measure/substitution.hpp"
+#include "measure/trial_process.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -108,18 +109,18 @@ status check_metrics(const task_spec& spec, const substitution& names) {
   return {};
 }
 
-status check_sources(const task_spec& spec) {
-  bool laid_out = spec.build->cwd == working_directory::workdir || spec.run.cwd == working_directory::workdir;
-  for (const std::string& source : spec.build->sources) {
-    fs::path path(source);
+status check_files(const task_spec& spec, const std::vector<std::string>& names, const std::string& key) {
+  const bool laid_out = runs_in_private_folder(spec);
+  for (const std::string& name : names) {
+    fs::path path(name);
     fs::path whole = fs::path(spec.directory) / path;
     std::error_code code;
-    if (source.empty() || !fs::exists(whole, code)) return bad(spec, "build.sources: '" + source + "' is not there");
-    if (access(whole.c_str(), R_OK) != 0) return bad(spec, "build.sources: '" + source + "' cannot be read");
+    if (name.empty() || !fs::exists(whole, code)) return bad(spec, key + ": '" + name + "' is not there");
+    if (access(whole.c_str(), R_OK) != 0) return bad(spec, key + ": '" + name + "' cannot be read");
     if (!laid_out) continue;
     fs::path inside = path.lexically_normal();
     if (path.is_absolute() || inside.empty() || *inside.begin() == "..")
-      return bad(spec, "build.sources: '" + source +
+      return bad(spec, key + ": '" + name +
                            "' cannot be laid out in the trial's folder (cwd: workdir): name it "
                            "relative to the spec's folder and below it");
   }
@@ -151,10 +152,11 @@ status validate(const task_spec& spec) {
     if (auto checked = check_command(spec, spec.build->run, known_names(spec, true), "build.command"); !checked.ok())
       return checked;
     if (auto checked = check_limit(spec, spec.build->timeout, "build.timeout"); !checked.ok()) return checked;
-    if (auto checked = check_sources(spec); !checked.ok()) return checked;
+    if (auto checked = check_files(spec, spec.build->sources, "build.sources"); !checked.ok()) return checked;
   }
 
   const run_spec& run = spec.run;
+  if (auto checked = check_files(spec, run.files, "run.files"); !checked.ok()) return checked;
   auto names = known_names(spec, has_build);
   if (!run.run.empty())
     if (auto checked = check_command(spec, run.run, names, "run.command"); !checked.ok()) return checked;

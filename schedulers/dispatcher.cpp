@@ -31,14 +31,40 @@ dispatcher::dispatcher(dispatcher_options options) : options_(options) {
   options_.admission = at_least_one(options.admission);
 }
 
-void dispatcher::add_builder(place_id id, nanoseconds now, std::vector<action>& out) { add_place(id, false, now, out); }
+void dispatcher::add_builder(place_id id, nanoseconds now, std::vector<action>& out) {
+  add_place(id, false, {}, now, out);
+}
 
-void dispatcher::add_slot(place_id id, nanoseconds now, std::vector<action>& out) { add_place(id, true, now, out); }
+void dispatcher::add_slot(place_id id, nanoseconds now, std::vector<action>& out, slot_traits what) {
+  add_place(id, true, std::move(what), now, out);
+}
 
-void dispatcher::add_place(place_id id, bool slot, nanoseconds now, std::vector<action>& out) {
+void dispatcher::serve(place_id slot, std::uint32_t kind, nanoseconds now, std::vector<action>& out) {
+  place* p = find_place(slot);
+  if (p == nullptr || !p->slot || !p->what.kinds) return;
+  p->what.kinds->push_back(kind);
+  places_changed(now, out);
+  dispatch(now, out);
+}
+
+bool dispatcher::suits(const place& p, const job_state& s) {
+  return !p.slot || !p.what.kinds ||
+         std::find(p.what.kinds->begin(), p.what.kinds->end(), s.what.kind) != p.what.kinds->end();
+}
+
+void dispatcher::count_run(job_state& s, bool counts) {
+  if (s.to_be_run == counts) return;
+  s.to_be_run = counts;
+  counts ? ++runs_served_ : --runs_served_;
+  if (s.what.needs_build) counts ? ++load_.ready : --load_.ready;
+}
+
+void dispatcher::add_place(place_id id, bool slot, slot_traits what, nanoseconds now, std::vector<action>& out) {
   if (find_place(id) != nullptr) return;
   places_.push_back({id, place{}});
   places_.back().second.slot = slot;
+  if (what.kinds) kinds_differ_ = true;
+  places_.back().second.what = std::move(what);
   if (slot) ++slots_;
   places_changed(now, out);
   dispatch(now, out);
@@ -48,6 +74,7 @@ void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>&
   const place* p = find_place(id);
   if (p == nullptr) return;
   const bool was_slot = p->slot, was_stuck = p->stuck;
+  const auto device = p->what.device;
   const auto held = p->job;
   std::erase_if(places_, [id](const auto& entry) { return entry.first == id; });
   if (was_slot) --slots_;
@@ -58,8 +85,16 @@ void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>&
                        was_slot ? "the device went away during the run" : "the builder went away during the build",
                        {},
                        {}};
-    fail(s, s.verdict.value_or(lost), id, now, out);
+    fail(s, s.verdict.value_or(lost), id, device, now, out);
   }
+  places_changed(now, out);
+  dispatch(now, out);
+}
+
+void dispatcher::rest(place_id id, bool on, nanoseconds now, std::vector<action>& out) {
+  place* p = find_place(id);
+  if (p == nullptr || p->rests == on) return;
+  p->rests = on;
   places_changed(now, out);
   dispatch(now, out);
 }
@@ -123,7 +158,7 @@ void dispatcher::enqueue(job_state& s, nanoseconds now, bool first, std::vector<
     queue.push_front(s.what.client, s.what.id);
   else
     queue.push(s.what.client, s.what.id);
-  if (s.at == stage::to_run && s.what.needs_build) ++load_.ready;
+  count_run(s, s.at == stage::to_run && (hope == prospect::served || !kinds_differ_));
 }
 
 dispatcher::place* dispatcher::find_place(place_id id) {
@@ -135,22 +170,25 @@ dispatcher::place* dispatcher::find_place(place_id id) {
 std::pair<place_id, dispatcher::place>* dispatcher::free_place(bool slot, const job_state& s) {
   for (auto& entry : places_) {
     const place& p = entry.second;
-    if (p.slot == slot && !p.job && !p.stuck && !s.faults.failed_at(entry.first)) return &entry;
+    if (p.slot == slot && !p.job && !p.stuck && !p.rests && suits(p, s) &&
+        !s.faults.failed_at(entry.first, p.what.device))
+      return &entry;
   }
   return nullptr;
 }
 
 bool dispatcher::in_service(bool slot) const {
-  return std::any_of(places_.begin(), places_.end(),
-                     [slot](const auto& entry) { return entry.second.slot == slot && !entry.second.stuck; });
+  return std::any_of(places_.begin(), places_.end(), [slot](const auto& entry) {
+    return entry.second.slot == slot && !entry.second.stuck && !entry.second.rests;
+  });
 }
 
 dispatcher::prospect dispatcher::prospect_of(const job_state& s) const {
   bool builder = false, slot = false, good_builder = false, good_slot = false;
   for (const auto& [id, p] : places_) {
-    if (p.stuck) continue;
+    if (p.stuck || p.rests || !suits(p, s)) continue;
     (p.slot ? slot : builder) = true;
-    if (!s.faults.failed_at(id)) (p.slot ? good_slot : good_builder) = true;
+    if (!s.faults.failed_at(id, p.what.device)) (p.slot ? good_slot : good_builder) = true;
   }
   // What will be refused by every slot is not worth its build.
   if (slot && !good_slot) return prospect::none;
@@ -166,9 +204,11 @@ void dispatcher::places_changed(nanoseconds now, std::vector<action>& out) {
     switch (prospect_of(s)) {
     case prospect::served:
       s.unserved_since.reset();
+      count_run(s, s.at == stage::to_run);
       break;
     case prospect::unknown:
       if (!s.unserved_since) s.unserved_since = now;
+      count_run(s, !kinds_differ_ && s.at == stage::to_run);
       break;
     case prospect::none:
       hopeless.push_back(id);
@@ -190,7 +230,7 @@ bool dispatcher::builds_turn() const {
 
 bool dispatcher::runs_turn() const {
   // A wave ends when enough is ready, but builds that fail make nothing ready.
-  return builds_since_run_ >= wave() && !to_run_.empty() && in_service(true);
+  return builds_since_run_ >= wave() && runs_served_ > 0 && in_service(true);
 }
 
 void dispatcher::dispatch(nanoseconds now, std::vector<action>& out) {
@@ -222,7 +262,7 @@ bool dispatcher::dispatch_run(nanoseconds now, std::vector<action>& out) {
   s.at = stage::running;
   start(s, *where, s.what.run_limit, now);
   ++load_.running;
-  if (s.what.needs_build) --load_.ready;
+  count_run(s, false);
   ++runs_since_build_;
   builds_since_run_ = 0;
   out.push_back(start_run{*id, where->first});
@@ -281,9 +321,9 @@ void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, n
   job_state& s = jobs_.at(job);
   if (s.verdict) {
     const failure decided = *s.verdict;
-    fail(s, decided, id, now, out);
+    fail(s, decided, id, p->what.device, now, out);
   } else if (why) {
-    fail(s, *why, id, now, out);
+    fail(s, *why, id, p->what.device, now, out);
   } else if (s.at == stage::building) {
     s.at = stage::to_run;
     // Only the holder of the section may run now, and only the fronts of the queue are looked at.
@@ -293,8 +333,9 @@ void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, n
   }
 }
 
-void dispatcher::fail(job_state& s, const failure& why, place_id at, nanoseconds now, std::vector<action>& out) {
-  const auto verdict = s.faults.failed(why.kind, at, options_.retry);
+void dispatcher::fail(job_state& s, const failure& why, place_id at, std::uint32_t device, nanoseconds now,
+                      std::vector<action>& out) {
+  const auto verdict = s.faults.failed(why.kind, at, options_.retry, device);
   if (verdict != retry_state::verdict::again) {
     finish(s, why, verdict == retry_state::verdict::quarantined, out);
     return;
@@ -334,7 +375,7 @@ void dispatcher::finish_waiting(std::vector<job_id> ids, Why why, std::vector<ac
   to_run_.remove_if(doomed, [](job_id) {});
   for (const auto id : ids) {
     job_state& s = jobs_.at(id);
-    if (s.at == stage::to_run && s.what.needs_build) --load_.ready;
+    count_run(s, false);
     finish(s, why(s), false, out);
   }
 }
@@ -399,7 +440,7 @@ void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
       std::move(unserved),
       [this](const job_state& s) {
         failure why{failure_kind::device_lost,
-                    std::string(in_service(true) ? "no builder" : "no device") + " came within " +
+                    std::string(in_service(true) && !kinds_differ_ ? "no builder" : "no device") + " came within " +
                         human_duration(options_.no_place_wait),
                     {},
                     {}};
@@ -418,7 +459,7 @@ std::optional<nanoseconds> dispatcher::next_deadline() const {
   for (const auto& [id, p] : places_)
     if (p.job && !p.stuck) earlier(p.deadline);
   // Only then does anybody wait for a place to come.
-  if (in_service(true) && (to_build_.empty() || in_service(false))) return next;
+  if (!kinds_differ_ && in_service(true) && (to_build_.empty() || in_service(false))) return next;
   for (const auto& [id, s] : jobs_)
     if (s.waits() && s.unserved_since) earlier(after(*s.unserved_since, options_.no_place_wait));
   return next;

@@ -31,6 +31,15 @@ struct job {
   bool exclusive = false;
   nanoseconds build_limit{0}; ///< the most that the whole build may take, everything in it; 0: no limit
   nanoseconds run_limit{0};   ///< the most that all runs of the trial together may take; 0: no limit
+  std::uint32_t kind = 0;     ///< which slots may run it: those that serve this kind
+};
+
+/// What a slot is.
+struct slot_traits {
+  /// Slots of one device have the same: a trial that has lost one of them goes to none of them. 0: it stands alone.
+  std::uint32_t device = 0;
+  /// The kinds of trials that it serves; none: all.
+  std::optional<std::vector<std::uint32_t>> kinds;
 };
 
 struct dispatcher_options {
@@ -110,10 +119,14 @@ public:
 
   /// A place comes, free. An id that is here already is ignored.
   void add_builder(place_id id, nanoseconds now, std::vector<action>& out);
-  void add_slot(place_id id, nanoseconds now, std::vector<action>& out);
+  void add_slot(place_id id, nanoseconds now, std::vector<action>& out, slot_traits what = {});
+  /// From now on the slot serves this kind too. Of no effect where it serves all, or is unknown.
+  void serve(place_id slot, std::uint32_t kind, nanoseconds now, std::vector<action>& out);
   /// The place is gone for good, with whatever it had in hand (device_lost, or the timeout or cancellation that was on
   /// record). An unknown id is ignored. @pre the id is not used again, or a trial that failed there never goes to it
   void remove_place(place_id id, nanoseconds now, std::vector<action>& out);
+  /// The place gets nothing new while it rests; what it has in hand goes on. Unknown ids are ignored.
+  void rest(place_id id, bool on, nanoseconds now, std::vector<action>& out);
   /// Other limits for builds and runs at once, from here on; what is in progress goes on. 0 counts as 1.
   void set_admission(schedulers::admission a, nanoseconds now, std::vector<action>& out);
   const schedulers::admission& limits() const noexcept { return options_.admission; }
@@ -158,16 +171,21 @@ private:
     place_id where = 0;
     retry_state faults;
     std::optional<nanoseconds> unserved_since; ///< it waits, and its prospect is unknown
-    std::optional<failure> verdict;            ///< decided (timeout, cancelled) while the place still works on it
-    std::optional<failure> last;               ///< why it was sent back to a queue
+    /// It waits for a slot, and (where slots differ) one that serves it is in service: what else is built already must
+    /// not hold up the rest.
+    bool to_be_run = false;
+    std::optional<failure> verdict; ///< decided (timeout, cancelled) while the place still works on it
+    std::optional<failure> last;    ///< why it was sent back to a queue
     bool waits() const noexcept { return at == stage::to_build || at == stage::to_run; }
   };
   struct place {
     bool slot = false;
+    slot_traits what{};
     std::optional<job_id> job; ///< what it works on, also when nobody waits for it any more
     nanoseconds deadline{0};
     bool stopping = false; ///< told to stop: `deadline` is the end of the grace
     bool stuck = false;
+    bool rests = false;
   };
 
   /// What a waiting trial has to hope for.
@@ -177,7 +195,10 @@ private:
     none,    ///< there are places of a kind that it needs, and it has failed at each
   };
 
-  void add_place(place_id id, bool slot, nanoseconds now, std::vector<action>& out);
+  void add_place(place_id id, bool slot, slot_traits what, nanoseconds now, std::vector<action>& out);
+  static bool suits(const place& p, const job_state& s);
+  /// Whether the trial counts among those that are to be run.
+  void count_run(job_state& s, bool counts);
   void dispatch(nanoseconds now, std::vector<action>& out);
   bool dispatch_aside(std::vector<action>& out);
   bool dispatch_run(nanoseconds now, std::vector<action>& out);
@@ -185,7 +206,8 @@ private:
   void start(job_state& s, std::pair<place_id, place>& where, nanoseconds limit, nanoseconds now);
   void enqueue(job_state& s, nanoseconds now, bool first, std::vector<action>& out);
   void answered(place_id id, job_id job, std::optional<failure> why, nanoseconds now, std::vector<action>& out);
-  void fail(job_state& s, const failure& why, place_id at, nanoseconds now, std::vector<action>& out);
+  void fail(job_state& s, const failure& why, place_id at, std::uint32_t device, nanoseconds now,
+            std::vector<action>& out);
   /// Ends a trial that is in no queue.
   void finish(job_state& s, std::optional<failure> why, bool quarantined, std::vector<action>& out);
   /// Ends trials that are in the queues, in the order of their ids, each with the failure that `why` gives for it.
@@ -213,6 +235,8 @@ private:
   std::optional<job_id> section_;      ///< the exclusive trial that holds the machine
   std::uint32_t runs_since_build_ = 0, builds_since_run_ = 0;
   std::size_t slots_ = 0;
+  std::size_t runs_served_ = 0; ///< trials with to_be_run
+  bool kinds_differ_ = false;   ///< some slot does not serve all
 };
 
 } // namespace attune::schedulers

@@ -25,24 +25,27 @@ public:
     quarantined,   ///< it has lost too many devices: the failure stands, and the candidate is marked
   };
 
-  /// Takes note of a failure at `place` (a slot or builder) and says what follows. A failure that is the candidate's
-  /// own or `cancelled` leaves no note.
-  verdict failed(failure_kind kind, std::uint32_t place, const retry_policy& policy) {
+  /// Takes note of a failure at `place` (a slot or builder), which belongs to `device` (0: to none that has others),
+  /// and says what follows. A failure that is the candidate's own or `cancelled` leaves no note.
+  verdict failed(failure_kind kind, std::uint32_t place, const retry_policy& policy, std::uint32_t device = 0) {
     if (!is_infrastructure(kind) || kind == failure_kind::cancelled) return verdict::final_failure;
     failed_places_.push_back(place);
+    if (kind == failure_kind::device_lost && device != 0) lost_devices_.push_back(device);
     if (kind == failure_kind::device_lost && ++lost_ >= policy.devices_lost) return verdict::quarantined;
     return failed_places_.size() >= policy.attempts ? verdict::exhausted : verdict::again;
   }
   /// Never again on one of these.
   const std::vector<std::uint32_t>& failed_places() const noexcept { return failed_places_; }
-  bool failed_at(std::uint32_t place) const noexcept {
+  bool failed_at(std::uint32_t place, std::uint32_t device = 0) const noexcept {
     for (const auto p : failed_places_)
       if (p == place) return true;
+    for (const auto d : lost_devices_)
+      if (d == device) return true;
     return false;
   }
 
 private:
-  std::vector<std::uint32_t> failed_places_;
+  std::vector<std::uint32_t> failed_places_, lost_devices_;
   std::uint32_t lost_ = 0;
 };
 

@@ -177,18 +177,25 @@ how_many read_auto_or_count(const spec_section& section, std::string_view key) {
   return static_cast<std::uint32_t>(read_integer(*node, section.name(key), 1, 4096));
 }
 
+/// Names of files, none twice.
+std::vector<std::string> read_names(const spec_node& node, const std::string& path) {
+  auto names = read_strings(node, path);
+  for (auto at = names.begin(); at != names.end(); ++at)
+    if (std::find(names.begin(), at, *at) != at)
+      refuse(*node.items[static_cast<std::size_t>(at - names.begin())], path + " names '" + *at + "' twice");
+  return names;
+}
+
 } // namespace
 
 build_spec read_build(const spec_node& node) {
-  const spec_section section(node, "build", {"command", "sources", "timeout", "cwd"});
+  const spec_section section(node, "build", {"command", "sources", "timeout", "cwd", "on"});
   build_spec b;
   b.run = read_command(section.need("command"), "build.command");
-  if (const auto* sources = section.find("sources")) {
-    b.sources = read_strings(*sources, "build.sources");
-    for (std::size_t i = 0; i < b.sources.size(); ++i)
-      if (std::find(b.sources.begin(), b.sources.begin() + static_cast<std::ptrdiff_t>(i), b.sources[i]) !=
-          b.sources.begin() + static_cast<std::ptrdiff_t>(i))
-        refuse(*sources->items[i], "build.sources names '" + b.sources[i] + "' twice");
+  if (const auto* sources = section.find("sources")) b.sources = read_names(*sources, "build.sources");
+  if (const auto* on = section.find("on")) {
+    static constexpr std::array<std::string_view, 2> places{"hub", "runner"};
+    if (read_one_of(*on, section.name("on"), places) == "runner") b.on = building_place::runner;
   }
   if (const auto* timeout = section.find("timeout")) b.timeout = read_duration(*timeout, "build.timeout");
   b.cwd = read_cwd(section);
@@ -197,7 +204,8 @@ build_spec read_build(const spec_node& node) {
 
 run_spec read_run(const spec_node& node, const spec_node* objective) {
   const spec_section section(
-      node, "run", {"command", "timeout", "metric", "objective", "warmup", "repeats", "check", "cwd", "limits"});
+      node, "run",
+      {"command", "timeout", "metric", "objective", "warmup", "repeats", "check", "cwd", "files", "limits"});
   run_spec r;
   r.run = read_command(section.need("command"), "run.command");
   if (const auto* timeout = section.find("timeout")) r.timeout = read_duration(*timeout, "run.timeout");
@@ -233,6 +241,7 @@ run_spec read_run(const spec_node& node, const spec_node* objective) {
     r.warmup = static_cast<std::uint32_t>(read_integer(*warmup, "run.warmup", 0, 1'000'000));
   if (const auto* repeats = section.find("repeats")) r.repeats = read_repeats(*repeats);
   if (const auto* check = section.find("check")) r.check = read_check(*check);
+  if (const auto* files = section.find("files")) r.files = read_names(*files, "run.files");
   if (const auto* limits = section.find("limits")) r.limits = read_limits(*limits);
   return r;
 }

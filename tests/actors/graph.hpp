@@ -154,7 +154,8 @@ struct graph {
     }
   }
 
-  std::shared_ptr<run_bench> add_runner(std::string name = "slot") {
+  std::shared_ptr<run_bench> add_runner(std::string name = "slot") { return add_runner(place_info{std::move(name)}); }
+  std::shared_ptr<run_bench> add_runner(const place_info& info) {
     auto b = std::make_shared<run_bench>();
     auto who = system.spawn([b](runner_actor::pointer self) -> runner_actor::behavior_type {
       return {[self, b](atom::run, const run_order& order) -> caf::result<run_report> {
@@ -169,7 +170,7 @@ struct graph {
               },
               [b](atom::cancel) { ++b->cancels; }, [b](atom::internal, const run_report& r) { b->deliver(r); }};
     });
-    caf::anon_send(scheduler, atom::join::value, place_info{std::move(name)}, who);
+    caf::anon_send(scheduler, atom::join::value, info, who);
     b->reply = [who](run_report r) { caf::anon_send(who, atom::internal::value, std::move(r)); };
     runners.emplace_back(who, b);
     drain();
@@ -254,7 +255,7 @@ struct graph {
     spec.run.metrics[0].direction = o.direction;
     spec.run.limits = o.limits;
     if (o.shape) o.shape(spec);
-    auto of = make_task(spec, target{{{"device", "test"}}});
+    auto of = make_task(spec, target{spec.target.empty() ? arguments{{"device", "test"}} : spec.target});
     BOOST_REQUIRE(of.ok());
     auto over = search::space::compile(spec.parameters, spec.constraints);
     BOOST_REQUIRE(over.ok());

@@ -829,3 +829,113 @@ BOOST_AUTO_TEST_CASE(while_one_client_alone_is_served_the_others_wait) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(slots_that_differ)
+
+namespace {
+
+/// Two kinds of slots, as many builds beside them as there are builders.
+struct fleet : world {
+  explicit fleet(std::uint32_t builders = 1) : world(builders, 0) {
+    d.set_admission({8, builders, builders}, now, out);
+    out.clear();
+  }
+  std::string slot(place_id p, std::uint32_t kind, std::uint32_t device = 0) {
+    d.add_slot(p, now, out, {device, std::vector{kind}});
+    return did();
+  }
+  std::string bare(job_id id, std::uint32_t kind) { return submit({id, kind, false, false, {}, {}, kind}); }
+  std::string whole(job_id id, std::uint32_t kind) { return submit({id, kind, true, false, {}, {}, kind}); }
+  std::string serve(place_id p, std::uint32_t kind) {
+    d.serve(p, kind, now, out);
+    return did();
+  }
+  std::string rest(place_id p, bool on) {
+    d.rest(p, on, now, out);
+    return did();
+  }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_trial_goes_to_a_slot_of_its_kind_alone) {
+  fleet f;
+  f.slot(20, 1);
+  f.slot(21, 2);
+  BOOST_TEST(f.bare(1, 2) == "run 1@21");
+  BOOST_TEST(f.bare(2, 2) == "");
+  BOOST_TEST(f.bare(3, 1) == "run 3@20");
+  BOOST_TEST(f.ran(3, 20) == "done 3");
+  BOOST_TEST(f.ran(1, 21) == "done 1, run 2@21");
+}
+
+BOOST_AUTO_TEST_CASE(what_nobody_serves_ends_after_its_wait_and_says_so) {
+  fleet f;
+  f.slot(20, 1);
+  BOOST_TEST(f.bare(1, 9) == "");
+  BOOST_TEST(f.wait(sec(29)) == "");
+  BOOST_TEST(f.next() == "fail 1 device_lost");
+  BOOST_TEST(f.last.message.find("no device came within") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_may_serve_another_kind_later) {
+  fleet f;
+  f.slot(20, 1);
+  f.bare(1, 2);
+  BOOST_TEST(f.serve(20, 2) == "run 1@20");
+  BOOST_TEST(f.ran(1, 20) == "done 1");
+  BOOST_TEST(f.idle());
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_that_lost_a_slot_goes_to_none_of_that_device) {
+  fleet f;
+  f.slot(20, 1, 7);
+  f.slot(21, 1, 7);
+  BOOST_TEST(f.bare(1, 1) == "run 1@20");
+  BOOST_TEST(f.lose(20) == "fail 1 device_lost"); // its other slot is of the same device
+  f.slot(22, 1, 8);
+  BOOST_TEST(f.bare(2, 1) == "run 2@21");
+  BOOST_TEST(f.lose(21) == "retry 2 device_lost@21, run 2@22");
+  // The device comes again under new numbers.
+  f.slot(23, 1, 7);
+  BOOST_TEST(f.lose(22) == "quarantine 2 device_lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_of_one_slot_leaves_the_others_of_its_device) {
+  fleet f;
+  f.slot(20, 1, 7);
+  f.slot(21, 1, 7);
+  BOOST_TEST(f.bare(1, 1) == "run 1@20");
+  BOOST_TEST(f.ran(1, 20, internal) == "retry 1 internal@20, run 1@21");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_built_for_a_device_that_is_gone_does_not_hold_up_the_rest) {
+  fleet f;
+  f.slot(20, 1);
+  f.slot(21, 2);
+  for (job_id id = 1; id <= 6; ++id) f.whole(id, 1);
+  for (job_id id = 1; id <= 6; ++id) f.built(id);
+  BOOST_TEST(f.d.load().ready == 4u); // no more is built in advance
+  BOOST_TEST(f.lose(20).find("build 6@10") != std::string::npos);
+  f.built(6);
+  BOOST_TEST(f.d.load().ready == 0u);
+  BOOST_TEST(f.whole(11, 2) == "build 11@10");
+  BOOST_TEST(f.built(11) == "run 11@21");
+  BOOST_TEST(f.ran(11, 21) == "done 11");
+  // It comes again: what was built for it goes on.
+  BOOST_TEST(f.slot(22, 1) != "");
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_rests_ends_what_it_has_and_gets_nothing_new) {
+  fleet f;
+  f.slot(20, 1);
+  f.slot(21, 1);
+  BOOST_TEST(f.bare(1, 1) == "run 1@20");
+  BOOST_TEST(f.rest(20, true) == "");
+  BOOST_TEST(f.bare(2, 1) == "run 2@21");
+  BOOST_TEST(f.bare(3, 1) == "");
+  BOOST_TEST(f.ran(1, 20) == "done 1");
+  BOOST_TEST(f.rest(20, false) == "run 3@20");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

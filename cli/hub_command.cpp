@@ -1,0 +1,157 @@
+#include "actors/messages.hpp"
+#include "cli/commands.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/json.hpp"
+#include "cli/render.hpp"
+#include "cli/tune_end.hpp"
+#include "net/address.hpp"
+#include "net/fleet/hub.hpp"
+#include "net/fleet/local_peer.hpp"
+#include "net/listen.hpp"
+#include "net/shared_store.hpp"
+#include "net/tokens.hpp"
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+
+#include <condition_variable>
+#include <csignal>
+#include <future>
+#include <mutex>
+#include <ostream>
+#include <thread>
+
+namespace attune::cli {
+
+int run_hub(const hub_options& options, const std::string& store, output& io) {
+  if (store.empty())
+    return io.fail(
+        {errc::store_unusable, "no folder for the store is known: give --store DIR or set ATTUNE_STORE", {}});
+  auto at = net::parse_address(options.listen, true);
+  if (!at) return io.fail(at.err());
+  // Signals first: one that comes while the store is opened must not be lost.
+  std::mutex lock;
+  std::condition_variable ended;
+  int signal = 0;
+  interrupts signals([&](int which) {
+    const std::lock_guard guard(lock);
+    signal = which;
+    ended.notify_all();
+  });
+
+  net::listen_options where;
+  where.at = *at;
+  where.plain = options.plain ? net::plain_from::anywhere : net::plain_from::loopback;
+  std::optional<net::token_book> tokens;
+  if (!options.plain || !options.no_tokens) {
+    auto secrets = net::private_folder::open(net::hub_folder(store), true);
+    if (!secrets) return io.fail(secrets.err());
+    const auto wall = system_time().wall();
+    const auto identity = options.certificate.empty() ? net::own_identity(*secrets, wall)
+                                                      : net::identity_of_files(options.certificate, options.key, wall);
+    if (!identity) return io.fail(identity.err());
+    auto tls = net::tls_for_hub(*identity);
+    if (!tls) return io.fail(tls.err());
+    where.tls = std::move(*tls);
+    if (!options.no_tokens) {
+      auto book = net::token_book::open(std::move(*secrets));
+      if (!book) return io.fail(book.err());
+      tokens.emplace(std::move(*book));
+    }
+  }
+
+  asio::io_context loop{1};
+  auto work = asio::make_work_guard(loop);
+  std::thread wire([&loop] { loop.run(); });
+  const auto stop = [&] {
+    work.reset();
+    loop.stop();
+    wire.join();
+  };
+
+  std::mutex saying;
+  net::fleet::hub_options how;
+  how.store = store;
+  how.open_store = [](const std::string& folder) { return net::open_shared(folder); };
+  how.builders = options.builders;
+  if (tokens) {
+    how.wire.admit = [&](const std::string& id, const std::string& secret) -> std::optional<net::fleet::pass> {
+      const auto who = tokens->admit(id, secret, system_time().wall());
+      if (!who) {
+        const std::lock_guard guard(saying);
+        io.message("a token was refused: " + std::string(net::to_string(who.reason)) +
+                   (who.id.empty() ? "" : " (" + who.id + ")"));
+        return std::nullopt;
+      }
+      using net::deed;
+      return net::fleet::pass{net::may(who.role, deed::work),
+                              net::may(who.role, deed::tune),
+                              net::may(who.role, deed::watch),
+                              net::may(who.role, deed::manage),
+                              who.id,
+                              "token " + who.id + " (" + net::to_string(who.role) + ", " + who.name + ")"};
+    };
+    how.wire.stands = [&](const std::string& id) { return tokens->stands(id); };
+    how.wire.trusted = net::fleet::same_user_on_loopback;
+  }
+  how.log = [&](const std::string& text) {
+    const std::lock_guard guard(saying);
+    io.message(text);
+  };
+  how.render = [](const auto& reports) {
+    net::fleet::rendered out;
+    out.code = code_of(reports, 0);
+    out.json = dump(reports_json(reports));
+    for (const auto& r : reports) {
+      out.text += render_report(*r);
+      if (r->trouble) out.messages.push_back(r->of->spec.name + ": " + r->trouble->text());
+      if (const auto text = no_best_text(*r); !text.empty()) out.messages.push_back(text);
+    }
+    return out;
+  };
+  auto hub = net::fleet::hub::start(loop, std::move(how));
+  if (!hub) {
+    stop();
+    return io.fail(hub.err());
+  }
+  for (const auto& n : (*hub)->notices()) io.message(n);
+
+  std::promise<result<std::unique_ptr<net::listener>>> opened;
+  asio::post(loop, [&] {
+    net::listener::events tell;
+    tell.came = [h = hub->get()](net::link_ptr link) { h->adopt(std::move(link)); };
+    tell.refused = [&](const std::string& peer, const error& why) {
+      const std::lock_guard guard(saying);
+      io.message("refused " + peer + ": " + why.message);
+    };
+    opened.set_value(net::listener::open(loop, where, std::move(tell)));
+  });
+  auto listening = opened.get_future().get();
+  if (!listening) {
+    hub->reset();
+    stop();
+    return io.fail(listening.err());
+  }
+  {
+    const std::lock_guard guard(saying);
+    for (const auto& b : (*listening)->bound()) io.message("the hub listens on " + b.text());
+    io.err() << std::flush;
+  }
+  {
+    std::unique_lock guard(lock);
+    ended.wait(guard, [&] { return signal != 0; });
+  }
+  std::promise<void> closed;
+  asio::post(loop, [&] {
+    (*listening)->close();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+  hub->reset();
+  stop();
+  io.message("the hub has ended; what was measured and what was sent is kept");
+  return signal == SIGINT ? exit_code::interrupted : exit_code::terminated;
+}
+
+} // namespace attune::cli

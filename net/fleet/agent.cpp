@@ -1,0 +1,420 @@
+#include "net/fleet/agent.hpp"
+
+#include "measure/command_builder.hpp"
+#include "measure/command_runner.hpp"
+#include "measure/scratch.hpp"
+#include "measure/substitution.hpp"
+#include "measure/trial_process.hpp"
+#include "net/store_messages.hpp"
+#include "storage/convert.hpp"
+#include "storage/spec_reader.hpp"
+
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+namespace attune::net::fleet {
+
+using wire::v1::Envelope;
+
+namespace {
+
+key128 draw() {
+  std::random_device source;
+  key128 out;
+  for (auto& b : out.bytes) b = static_cast<std::uint8_t>(source());
+  return out;
+}
+
+measure::run_result failed(failure_kind kind, std::string message) {
+  return {failure{kind, std::move(message), {}, {}}, {}, {}, {}};
+}
+
+/// A program cannot be started while anybody has it open for writing, and a child of another slot that is just being
+/// born has what was open here. The kernel says when nobody has: then alone it grants a lease on the file.
+void wait_until_closed(const std::vector<file_entry>& entries, const std::string& folder) {
+  for (const auto& e : entries) {
+    if (e.folder || !e.link.empty() || (e.mode & 0111) == 0) continue;
+    const int file = ::open((folder + "/" + e.path).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) continue;
+    for (int i = 0; i < 200 && ::fcntl(file, F_SETLEASE, F_RDLCK) != 0 && errno == EAGAIN; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ::fcntl(file, F_SETLEASE, F_UNLCK);
+    ::close(file);
+  }
+}
+
+bool builds_here(const task_spec& spec) {
+  return spec.build && (spec.build->on == building_place::runner || measure::builds_in_place(spec));
+}
+
+} // namespace
+
+agent::agent(asio::io_context& loop, agent_options options, events tell)
+    : loop_(loop), options_(std::move(options)), tell_(std::move(tell)), timer_(loop) {
+  options_.self.boot = draw();
+  slots_.resize(options_.self.slots);
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+    if (options_.make_runner) {
+      slots_[i].run = options_.make_runner(i);
+      continue;
+    }
+    measure::command_options how;
+    if (i < options_.cpus.size()) how.limits.cpus = options_.cpus[i];
+    slots_[i].build = std::make_shared<measure::command_builder>(options_.processes, how);
+    slots_[i].run = std::make_shared<measure::command_runner>(options_.processes, how);
+  }
+}
+
+agent::~agent() { laying_.join(); }
+
+void agent::attach(link_ptr link) {
+  wire_ = std::move(link);
+  greeted_ = let_in_ = false;
+  lost_.reset();
+  tasks_.clear();
+  next_.Clear();
+  bring_ = std::make_unique<fetcher>(options_.files, [weak = std::weak_ptr(wire_)](const wire::v1::Fetch& ask) {
+    Envelope out;
+    *out.mutable_fetch() = ask;
+    if (const auto to = weak.lock()) to->send(out.SerializeAsString());
+  });
+  heard_ = system_time().monotonic();
+  const std::weak_ptr<agent> weak = weak_from_this();
+  wire_->start(
+      [weak](std::string_view body) {
+        if (const auto self = weak.lock()) self->take(body);
+      },
+      [weak](const error& why) {
+        if (const auto self = weak.lock()) self->lose(why);
+      });
+  Envelope out;
+  *out.mutable_hello() = hello_of(fleet_abilities(), options_.self.boot.view());
+  wire_->send(out.SerializeAsString());
+}
+
+void agent::take(std::string_view body) {
+  Envelope message;
+  status done;
+  if (!message.ParseFromArray(body.data(), static_cast<int>(body.size())))
+    done = bad_message("a message cannot be read");
+  else
+    done = handle(message);
+  if (!done) lose(done.err());
+}
+
+status agent::handle(const Envelope& message) {
+  heard_ = system_time().monotonic();
+  if (message.has_failed()) return error_of(message.failed());
+  if (!greeted_) {
+    if (!message.has_welcome()) return bad_message("the hub does not greet");
+    if (const auto agreed = agree(fleet_abilities(), message.welcome()); !agreed) return agreed.err();
+    greeted_ = true;
+    wire_->established();
+    if (options_.shown) wire_->send(showing(*options_.shown).SerializeAsString());
+    Envelope out;
+    to(options_.self, *out.mutable_agent_hello());
+    wire_->send(out.SerializeAsString());
+    return {};
+  }
+  switch (message.body_case()) {
+  case Envelope::kAgentWelcome: {
+    const auto& w = message.agent_welcome();
+    if (w.heartbeat_ns() <= 0 || w.lease_ns() <= w.heartbeat_ns()) return bad_message("the hub's times make no sense");
+    heartbeat_ = nanoseconds(w.heartbeat_ns());
+    lease_ = nanoseconds(w.lease_ns());
+    let_in_ = true;
+    beat();
+    if (tell_.let_in) tell_.let_in();
+    return {};
+  }
+  case Envelope::kAuthenticated:
+  case Envelope::kHeartbeat:
+    return {};
+  case Envelope::kOrders:
+    if (!let_in_) break;
+    for (const auto& t : message.orders().tasks())
+      if (auto good = notice(t); !good) return good;
+    for (const auto& o : message.orders().orders())
+      if (auto good = order(o); !good) return good;
+    for (const auto lease : message.orders().stop()) stop(lease);
+    return {};
+  case Envelope::kChunk:
+    return bring_->take(message.chunk());
+  default:
+    break;
+  }
+  return bad_message("a message that is not expected");
+}
+
+void agent::beat() {
+  timer_.expires_after(heartbeat_);
+  timer_.async_wait([weak = weak_from_this()](const asio::error_code& ec) {
+    const auto self = weak.lock();
+    if (ec || !self || !self->wire_) return;
+    if (system_time().monotonic() - self->heard_ > self->lease_)
+      return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
+    Envelope out;
+    out.mutable_heartbeat()->set_number(++self->beats_);
+    self->wire_->send(out.SerializeAsString());
+    self->beat();
+  });
+}
+
+status agent::notice(const wire::v1::TaskNotice& in) {
+  auto t = std::make_shared<known_task>();
+  if (auto good = from_all(in.files(), t->files); !good) return good;
+  if (options_.make_runner) {
+    // Nothing is run by the spec's commands.
+    auto made = std::make_shared<task>();
+    made->spec.name = in.task();
+    t->of = std::move(made);
+    tasks_[in.number()] = std::move(t);
+    return {};
+  }
+  auto folder = options_.processes->scratch().make_folder();
+  if (!folder) return folder.err();
+  t->folder = *folder;
+  auto specs = storage::read_spec_text(in.spec(), in.file(), t->folder);
+  if (!specs) return bad_message("a task cannot be understood: " + specs.err().text());
+  const auto spec = std::find_if(specs->begin(), specs->end(), [&](const auto& s) { return s.name == in.task(); });
+  if (spec == specs->end()) return bad_message("a task is not in its spec");
+  target where;
+  if (auto good = storage::convert::from(in.target(), where.facts); !good) return good;
+  if (options_.confine) options_.confine(*spec);
+  auto made = std::make_shared<task>();
+  made->load = {spec->name, spec->workload};
+  made->where = std::move(where);
+  made->spec = std::move(*spec);
+  t->of = std::move(made);
+  tasks_[in.number()] = std::move(t);
+  return {};
+}
+
+status agent::order(const wire::v1::Order& in) {
+  const auto of = tasks_.find(in.task());
+  if (in.slot() >= slots_.size() || of == tasks_.end() || in.lease() == 0) return bad_message("an order is not one");
+  auto& s = slots_[in.slot()];
+  if (s.lease != 0) return bad_message("an order for a slot that is taken");
+  auto what = std::make_shared<trial>();
+  what->of = of->second->of;
+  what->number = in.number();
+  if (auto good = storage::convert::from(in.configuration(), what->config); !good) return good;
+  what->canonical = what->config.canonical();
+  if (in.has_rival()) what->rival = in.rival();
+  if (in.has_noise()) what->noise = in.noise();
+  if (in.purpose() > static_cast<std::uint32_t>(purpose::reference)) return bad_message("an order is not one");
+  what->why = static_cast<purpose>(in.purpose());
+  std::vector<file_entry> folder;
+  if (auto good = from_all(in.folder(), folder); !good) return good;
+  if (!in.artifact().empty() && !stays_below(in.artifact())) return bad_message("an order is not one");
+  s.lease = in.lease();
+  s.stopped = s.building = s.running = false;
+  s.epoch = ++epochs_;
+  ++busy_;
+  if (options_.make_runner) {
+    run(in.slot(), s.epoch, std::move(what), nullptr, {});
+    return {};
+  }
+
+  auto needed = folder;
+  needed.insert(needed.end(), of->second->files.begin(), of->second->files.end());
+  auto limit = std::make_shared<asio::steady_timer>(loop_, options_.bring_limit);
+  limit->async_wait([weak = weak_from_this(), at = in.slot(), epoch = s.epoch](const asio::error_code& ec) {
+    if (const auto self = weak.lock(); self && !ec)
+      self->answer(at, epoch, failed(failure_kind::internal, "its files did not come in time"));
+  });
+  bring_->want(needed, [weak = weak_from_this(), limit, at = in.slot(), epoch = s.epoch, what, number = in.task(),
+                        folder = std::move(folder), built = in.built(), artifact = in.artifact()](const status& came) {
+    limit->cancel();
+    const auto self = weak.lock();
+    if (!self) return;
+    if (!came) return self->answer(at, epoch, failed(failure_kind::internal, came.err().text()));
+    self->begin(at, epoch, what, number, folder, built, artifact);
+  });
+  return {};
+}
+
+/// All that it needs is here: laid out, on another thread, then built or run.
+void agent::begin(std::uint32_t at, std::uint64_t epoch, std::shared_ptr<trial> what, std::uint32_t number,
+                  std::vector<file_entry> folder, bool built, std::string artifact) {
+  auto& s = slots_[at];
+  if (s.epoch != epoch || s.lease == 0) return;
+  if (s.stopped) return answer(at, epoch, failed(failure_kind::cancelled, "cancelled"));
+  auto of = tasks_.at(number);
+  const bool here = builds_here(of->of->spec), own = here && measure::builds_in_place(of->of->spec);
+  auto mine = s.own.contains(number) && own ? s.own.at(number) : nullptr;
+  auto work = [self = shared_from_this(), at, epoch, what, number, of, folder = std::move(folder), built,
+               artifact = std::move(artifact), here, own, mine]() mutable {
+    status good;
+    measure::artifact_ptr made;
+    auto& files = *self->options_.files;
+    auto& scratch = self->options_.processes->scratch();
+    if (!of->laid_out) {
+      good = files.lay_out(of->files, of->folder);
+      of->laid_out = good.ok();
+      wait_until_closed(of->files, of->folder);
+    }
+    if (good && own && !mine) {
+      // What is written in place must meet no other slot's.
+      auto there = scratch.make_folder();
+      if (!there) {
+        good = there.err();
+      } else if (good = files.lay_out(of->files, *there); good) {
+        auto copy = std::make_shared<task>(*of->of);
+        copy->spec.directory = *there;
+        mine = std::move(copy);
+      }
+    }
+    if (good && built) {
+      auto there = scratch.make_folder();
+      if (!there) {
+        good = there.err();
+      } else {
+        made = std::make_shared<const measure::artifact>(*there, artifact.empty() ? "" : *there + "/" + artifact);
+        good = files.lay_out(folder, *there);
+        wait_until_closed(folder, *there);
+      }
+    }
+    asio::post(self->loop_, [self, at, epoch, what, number, here, own, mine, good, made]() mutable {
+      auto& place = self->slots_[at];
+      if (place.epoch != epoch || place.lease == 0) return;
+      if (!good) return self->answer(at, epoch, failed(failure_kind::internal, good.err().text()));
+      if (own) {
+        if (place.own.try_emplace(number, mine).second) self->folders_.push_back(mine->spec.directory);
+        what->of = mine;
+      }
+      if (place.stopped) return self->answer(at, epoch, failed(failure_kind::cancelled, "cancelled"));
+      if (!here) return self->run(at, epoch, what, made, {});
+      place.building = true;
+      place.build->build(what, [self, at, epoch, what](measure::build_result r) {
+        asio::post(self->loop_, [self, at, epoch, what, r = std::move(r)]() mutable {
+          auto& mine_ = self->slots_[at];
+          if (mine_.epoch != epoch) return;
+          mine_.building = false;
+          measure::run_result so_far;
+          so_far.elapsed = r.elapsed;
+          so_far.used = r.used;
+          so_far.notes = std::move(r.notes);
+          if (auto* why = std::get_if<failure>(&r.data)) {
+            so_far.data = std::move(*why);
+            return self->answer(at, epoch, std::move(so_far));
+          }
+          auto* made_ = std::get_if<measure::artifact_ptr>(&r.data);
+          self->run(at, epoch, what, *made_, std::move(so_far));
+        });
+      });
+    });
+  };
+  asio::post(laying_, std::move(work));
+}
+
+void agent::run(std::uint32_t at, std::uint64_t epoch, trial_ptr what, measure::artifact_ptr built,
+                measure::run_result so_far) {
+  auto& s = slots_[at];
+  if (s.stopped) return answer(at, epoch, failed(failure_kind::cancelled, "cancelled"));
+  s.running = true;
+  s.run->run(std::move(what), std::move(built),
+             [self = shared_from_this(), at, epoch, so_far = std::move(so_far)](measure::run_result r) {
+               asio::post(self->loop_, [self, at, epoch, so_far, r = std::move(r)]() mutable {
+                 r.elapsed += so_far.elapsed;
+                 r.used.cpu += so_far.used.cpu;
+                 r.used.peak_bytes = std::max(r.used.peak_bytes, so_far.used.peak_bytes);
+                 r.notes.insert(r.notes.begin(), so_far.notes.begin(), so_far.notes.end());
+                 self->answer(at, epoch, std::move(r));
+               });
+             });
+}
+
+void agent::stop(std::uint64_t lease) {
+  for (auto& s : slots_) {
+    if (s.lease != lease || lease == 0) continue;
+    s.stopped = true;
+    if (s.building && s.build) s.build->cancel();
+    if (s.running) s.run->cancel();
+  }
+}
+
+/// The slot is free: its answer goes out, with others of this moment, where there is a hub.
+void agent::answer(std::uint32_t at, std::uint64_t epoch, measure::run_result r) {
+  auto& s = slots_[at];
+  if (s.epoch != epoch || s.lease == 0) return;
+  const auto lease = std::exchange(s.lease, 0);
+  s.building = s.running = false;
+  --busy_;
+  if (wire_ && let_in_) {
+    auto& out = *next_.add_answers();
+    out.set_lease(lease);
+    to(r, out);
+    if (!std::exchange(flushing_, true)) asio::post(loop_, [self = shared_from_this()] { self->flush(); });
+  }
+  when_idle();
+}
+
+void agent::flush() {
+  flushing_ = false;
+  if (!wire_ || next_.answers_size() == 0) return;
+  Envelope out;
+  out.mutable_answers()->Swap(&next_);
+  next_.Clear();
+  wire_->send(out.SerializeAsString());
+}
+
+void agent::lose(const error& why) {
+  if (!wire_) return;
+  const auto wire = std::exchange(wire_, nullptr);
+  wire->close();
+  timer_.cancel();
+  next_.Clear();
+  lost_ = why;
+  let_in_ = false;
+  // The hub has given them to others, or will.
+  for (auto& s : slots_) {
+    s.own.clear();
+    if (s.lease != 0) stop(s.lease);
+  }
+  // Whoever waits for files is answered now.
+  if (const auto bring = std::exchange(bring_, nullptr)) bring->fail(why);
+  when_idle();
+}
+
+void agent::when_idle() {
+  if (busy_ > 0) return;
+  if (leaving_) {
+    flush();
+    if (wire_) {
+      Envelope out;
+      out.mutable_goodbye();
+      wire_->send(out.SerializeAsString());
+      std::exchange(wire_, nullptr)->close_after_writing();
+      timer_.cancel();
+    }
+    std::exchange(leaving_, nullptr)();
+    return;
+  }
+  if (!lost_) return;
+  for (const auto& [number, t] : tasks_)
+    if (!t->folder.empty()) measure::remove_tree(t->folder);
+  for (const auto& f : std::exchange(folders_, {})) measure::remove_tree(f);
+  tasks_.clear();
+  const auto why = *std::exchange(lost_, std::nullopt);
+  // Not now: it may be in the middle of something.
+  asio::post(loop_, [self = shared_from_this(), why] {
+    if (self->tell_.lost) self->tell_.lost(why);
+  });
+}
+
+void agent::leave(std::function<void()> then) {
+  leaving_ = std::move(then);
+  for (auto& s : slots_)
+    if (s.lease != 0) stop(s.lease);
+  when_idle();
+}
+
+} // namespace attune::net::fleet

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "net/fleet/fetcher.hpp"
+#include "net/fleet/fleet_messages.hpp"
+#include "net/link.hpp"
+#include "net/token.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace attune::net::fleet {
+
+/// A client's end of the wire: asks the hub, hears what it says, and gives it the files that it has named.
+/// Threads: all on that of the link's loop.
+class client : public std::enable_shared_from_this<client> {
+public:
+  struct events {
+    std::function<void()> ready; ///< the hub has greeted: it may be asked
+    /// What it says: Submitted, Progress, Ended, Devices, Done, Failed.
+    std::function<void(const wire::v1::Envelope&)> said;
+    std::function<void(const error&)> lost;
+  };
+  /// `shown`: who it is, where the hub asks for that.
+  explicit client(events tell, std::optional<token> shown = {}) : tell_(std::move(tell)), shown_(shown) {}
+
+  /// A connection has been made: greets. @pre none is in use
+  void attach(link_ptr link);
+  /// The next request's number.
+  std::uint64_t ask(wire::v1::Envelope message);
+  /// A file that the hub may ask for.
+  void offer(const file_entry& file, std::string path) { files_[file.sha256] = std::move(path); }
+  void close();
+
+private:
+  void take(std::string_view body);
+  status handle(const wire::v1::Envelope& message);
+  void lose(const error& why);
+
+  events tell_;
+  std::optional<token> shown_;
+  link_ptr wire_;
+  bool greeted_ = false;
+  std::uint64_t asked_ = 0;
+  std::map<digest, std::string> files_;
+};
+
+/// What a client sends of a spec: the file and all that its tasks name. `tasks`: as read from it. Errors: invalid_spec,
+/// io.
+struct submission {
+  wire::v1::Submit message;
+  std::vector<std::pair<file_entry, std::string>> files; ///< with their paths
+};
+result<submission> submission_of(const std::string& spec, const std::vector<task_spec>& tasks);
+
+} // namespace attune::net::fleet

@@ -1,0 +1,197 @@
+// net/fleet: the fleet: what a hub and its agents say to each other, who has which lease, and where files come from. It
+// knows no actor; attune_hub joins it to the engine.
+#pragma once
+
+#include "measure/executor.hpp"
+#include "net/fleet/fetcher.hpp"
+#include "net/fleet/fleet_messages.hpp"
+#include "net/fleet/lease_table.hpp"
+#include "net/fleet/registry.hpp"
+#include "net/link.hpp"
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace attune::net::fleet {
+
+/// What a peer may do.
+struct pass {
+  bool work = false;   ///< offer devices
+  bool tune = false;   ///< give tasks, follow them
+  bool watch = false;  ///< see devices
+  bool manage = false; ///< drain and ban
+  std::string id;      ///< of the token
+  std::string name;    ///< for the log
+  static pass everything() { return {true, true, true, true, {}, {}}; }
+};
+
+struct fleet_server_options {
+  nanoseconds heartbeat = std::chrono::seconds(1);
+  nanoseconds lease = std::chrono::seconds(5);
+  std::size_t clients = 256;             ///< at one time
+  std::uint64_t files_most = 2ull << 30; ///< bytes that one submission may name
+  const time_source* clock = &system_time();
+  /// Judges a token (id and secret as they came): none where it is not good. Empty: nobody needs one.
+  std::function<std::optional<pass>(const std::string& id, const std::string& secret)> admit;
+  /// Whether a token that was admitted is good still. Empty: yes.
+  std::function<bool(const std::string& id)> stands;
+  /// Who does without a token, by the address. Empty: nobody.
+  std::function<bool(const std::string& peer)> trusted;
+};
+
+/// A client's connection; as an agent's, from the same numbers.
+using client_id = agent_id;
+
+/// What a task's runs need in the spec's folder, and the spec itself: what a TaskNotice is made of.
+struct task_package {
+  std::string spec, file;
+  std::vector<file_entry> files;
+  std::string folder; ///< where they are
+};
+
+/// The hub's end of the wire: it lets agents and clients in, keeps leases, sends orders in batches and gives each its
+/// answer, and the files that are asked for. A peer that does not keep to the protocol loses its connection and nothing
+/// else.
+///
+/// Threads: its own functions on the thread of `loop`, but for order(), stop(), reply() and end_client(), which may be
+/// called from any.
+class fleet_server : public std::enable_shared_from_this<fleet_server> {
+public:
+  using run_callback = measure::runner::callback;
+
+  /// What the hub does; all are called on the loop's thread, and must be quick. Each may be empty.
+  struct events {
+    std::function<void(agent_id, const description&)> came; ///< an agent is let in, all its slots free
+    std::function<void(agent_id)> went;
+    /// An agent began or ceased to get work (drain, ban).
+    std::function<void(agent_id, const description&, bool ready)> changed;
+    /// A client asks; answered by reply(). The files of a Submit have come.
+    std::function<void(client_id, std::uint64_t request, const wire::v1::Envelope&)> asked;
+    std::function<void(client_id)> left;
+    /// For the log: who came, went, was refused, and why.
+    std::function<void(const std::string&)> log;
+  };
+
+  fleet_server(asio::io_context& loop, std::shared_ptr<blob_store> files, const fleet_server_options& options,
+               events tell);
+  ~fleet_server();
+
+  /// A connection has been made. Starts it.
+  void adopt(link_ptr link);
+  /// Hangs up on all.
+  void close();
+
+  /// How tasks are told to agents: called on the loop's thread. Null: the task is not one that can be sent.
+  std::function<std::shared_ptr<const task_package>(const task_ptr&)> package;
+
+  /// Runs the trial on a slot: `done` is called once, on the loop's thread or in the call; not at all where the agent
+  /// is lost (`went` says so).
+  void order(agent_id agent, std::uint32_t slot, trial_ptr what, measure::artifact_ptr built, run_callback done);
+  /// Ends it early.
+  void stop(agent_id agent, std::uint32_t slot);
+
+  /// Sends to a client. Any thread.
+  void reply(client_id to, std::uint64_t request, wire::v1::Envelope message);
+
+  const registry& devices() const noexcept { return registry_; }
+  const lease_table& leases() const noexcept { return leases_; }
+  /// What the lease's slot runs, for a person.
+  std::string text_of(lease_id id) const;
+  /// By name, for administrators; `changed` follows. Errors: not_found.
+  status drain(const std::string& name, bool on);
+  status ban(const std::string& name, bool on);
+  std::shared_ptr<blob_store> files() const noexcept { return files_; }
+
+private:
+  enum class role : std::uint8_t { none, greeted, agent, client };
+  struct in_hand {
+    trial_ptr what;
+    measure::artifact_ptr built;
+    std::shared_ptr<const std::vector<file_entry>> folder;
+    run_callback done;
+  };
+  struct peer {
+    link_ptr wire;
+    std::string address;
+    role is = role::none;
+    std::optional<pass> may;                                   ///< none: it has not shown a token, and needs one
+    std::string token;                                         ///< its id, where it has shown one
+    std::unordered_map<task_ptr, std::uint32_t> tasks;         ///< that it knows
+    std::vector<std::shared_ptr<const task_package>> packages; ///< of them
+    wire::v1::Orders next;                                     ///< to be sent together
+    std::unique_ptr<fetcher> bring;
+  };
+  struct wanted {
+    agent_id agent = 0;
+    std::uint32_t slot = 0;
+    trial_ptr what; ///< null: stop
+    measure::artifact_ptr built;
+    run_callback done;
+  };
+
+  void take(agent_id who, std::string_view body);
+  status handle(agent_id who, peer& p, const wire::v1::Envelope& message);
+  status greet(peer& p, const wire::v1::Hello& hello, std::uint64_t request);
+  status authenticate(peer& p, const wire::v1::Authenticate& shown, std::uint64_t request);
+  status let_in(agent_id who, peer& p, const wire::v1::AgentHello& hello, std::uint64_t request);
+  status answers(agent_id who, const wire::v1::Answers& message);
+  status serve(agent_id who, peer& p, const wire::v1::Fetch& asked, std::uint64_t request);
+  status submit(agent_id who, peer& p, const wire::v1::Envelope& message);
+  void lose(agent_id who, const std::string& why, bool close = true);
+  void drop(agent_id who, peer& p, const error& why);
+  void put(wanted w);
+  void pass_on();
+  void begin(wanted w, std::shared_ptr<const std::vector<file_entry>> folder);
+  void flush();
+  void watch();
+  void say(const std::string& text) const;
+  nanoseconds now() const { return options_.clock->monotonic(); }
+
+  asio::io_context& loop_;
+  std::shared_ptr<blob_store> files_;
+  fleet_server_options options_;
+  events tell_;
+  registry registry_;
+  lease_table leases_;
+  std::unordered_map<agent_id, peer> peers_;
+  std::unordered_map<lease_id, in_hand> runs_;
+  agent_id next_ = 1;
+  /// Slots whose order waits until what was built is listed; true: it is to be stopped.
+  std::map<std::pair<agent_id, std::uint32_t>, bool> listing_;
+  std::vector<agent_id> dirty_; ///< peers with orders to be sent
+  asio::steady_timer silence_;
+  asio::thread_pool reading_{1}; ///< lists what was built
+  bool closed_ = false;
+
+  std::mutex lock_; ///< guards what other threads hand in
+  std::vector<wanted> handed_;
+  bool passing_ = false;
+};
+
+/// A slot of an agent, as the engine runs on it.
+class remote_slot final : public measure::runner {
+public:
+  remote_slot(std::shared_ptr<fleet_server> hub, agent_id agent, std::uint32_t slot)
+      : hub_(std::move(hub)), agent_(agent), slot_(slot) {}
+  void run(trial_ptr what, measure::artifact_ptr built, callback done) override {
+    hub_->order(agent_, slot_, std::move(what), std::move(built), std::move(done));
+  }
+  void cancel() override { hub_->stop(agent_, slot_); }
+
+private:
+  std::shared_ptr<fleet_server> hub_;
+  agent_id agent_;
+  std::uint32_t slot_;
+};
+
+} // namespace attune::net::fleet

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "actors/engine.hpp"
+#include "net/fleet/fleet_server.hpp"
+#include "net/link.hpp"
+
+#include <asio/io_context.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace attune::net::fleet {
+
+/// How a job's end is shown: rendered by who knows how (the program), sent to the client as it is.
+struct rendered {
+  int code = 0; ///< the program's exit code
+  std::string json, text;
+  std::vector<std::string> messages;
+};
+
+struct hub_options {
+  std::string store;                                                                          ///< the folder
+  std::function<result<std::unique_ptr<storage::store_port>>(const std::string&)> open_store; ///< as the engine's
+  how_many builders; ///< builds at once on this machine
+  fleet_server_options wire;
+  /// How long a job waits for a device that serves it before it is refused, with what there is; and how long one that
+  /// is under way goes on without one.
+  nanoseconds match_patience = std::chrono::seconds(10);
+  nanoseconds device_patience = std::chrono::minutes(2);
+  std::size_t jobs_each = 16; ///< under way, of one client's machine
+  std::function<rendered(const std::vector<std::shared_ptr<const actors::tuning_report>>&)> render;
+  std::function<void(const std::string&)> log; ///< one line; from the hub's threads, one at a time
+};
+
+/// A hub: the engine, with the slots of agents in place of its own, and the jobs that clients submit. What is submitted
+/// lies in the hub's folder (net/tokens.hpp): a hub that is killed and started again goes on with every job when the devices
+/// come back, and measures nothing twice.
+///
+/// Threads: `loop` is the hub's wire, and must run on one thread; what takes long (opening sessions, looking at them)
+/// is done on a thread of its own. Create and destroy it on a thread that is neither, the loop running until it is
+/// gone.
+class hub {
+public:
+  /// Errors: as the engine's; io.
+  static result<std::unique_ptr<hub>> start(asio::io_context& loop, hub_options options);
+  /// Ends what runs, and keeps the jobs for the next time.
+  ~hub();
+  hub(const hub&) = delete;
+  hub& operator=(const hub&) = delete;
+
+  /// A connection has come. On the loop's thread.
+  void adopt(link_ptr link);
+  /// What is to be told to a person at the start.
+  std::vector<std::string> notices() const;
+
+private:
+  struct impl;
+  explicit hub(std::shared_ptr<impl> i) : impl_(std::move(i)) {}
+  std::shared_ptr<impl> impl_;
+};
+
+} // namespace attune::net::fleet

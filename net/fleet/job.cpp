@@ -1,0 +1,151 @@
+#include "net/fleet/job.hpp"
+
+#include "net/fleet/fleet_messages.hpp"
+#include "storage/convert.hpp"
+#include "storage/spec_reader.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+namespace attune::net::fleet {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Whole or not at all, also after a power failure.
+status write_file(const std::string& path, const std::string& text) {
+  const auto part = path + ".part";
+  const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool good = file >= 0;
+  for (std::size_t done = 0; good && done < text.size();) {
+    const auto n = ::write(file, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    good = n > 0;
+    if (good) done += static_cast<std::size_t>(n);
+  }
+  good = good && ::fsync(file) == 0;
+  if (file >= 0) good = ::close(file) == 0 && good;
+  if (!good || ::rename(part.c_str(), path.c_str()) != 0)
+    return error{errc::io, "cannot write '" + path + "': " + std::strerror(errno), {}};
+  return {};
+}
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::ostringstream out;
+  if (in.peek() != std::ifstream::traits_type::eof()) out << in.rdbuf();
+  return out.str();
+}
+
+/// All that makes a job, but for who sent it.
+std::string name_of(const wire::v1::Submit& what) {
+  auto same = what;
+  same.clear_client();
+  same.mutable_options()->clear_remeasure();
+  std::sort(same.mutable_files()->begin(), same.mutable_files()->end(),
+            [](const auto& a, const auto& b) { return a.path() < b.path(); });
+  return sha256(same.SerializeAsString()).hex().substr(0, 12);
+}
+
+} // namespace
+
+result<job_folder> job_folder::create(const std::string& jobs, const wire::v1::Submit& what, blob_store& contents) {
+  job_folder out(jobs + "/" + name_of(what), name_of(what));
+  out.what_ = what;
+  std::vector<file_entry> entries;
+  if (auto good = from_all(what.files(), entries); !good) return good.err();
+  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e.path == what.file(); }))
+    return error{errc::invalid_spec, "the spec is not among the files", {}};
+  std::error_code ec;
+  fs::create_directories(out.folder_, ec);
+  if (ec) return error{errc::io, "cannot make '" + out.folder_ + "': " + ec.message(), {}};
+  fs::remove_all(out.files(), ec);
+  fs::create_directories(out.files(), ec);
+  if (auto laid = contents.lay_out(entries, out.files()); !laid) return laid.err();
+  fs::remove(out.folder_ + "/ended", ec);
+  fs::remove(out.folder_ + "/decided", ec);
+  if (auto written = write_file(out.folder_ + "/job", what.SerializeAsString()); !written) return written.err();
+  return out;
+}
+
+result<job_folder> job_folder::open(const std::string& jobs, const std::string& name) {
+  if (name.empty() || name.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return error{errc::not_found, "there is no job '" + name + "'", {}};
+  job_folder out(jobs + "/" + name, name);
+  const auto text = read_file(out.folder_ + "/job");
+  if (!text || !out.what_.ParseFromString(*text)) return error{errc::not_found, "there is no job '" + name + "'", {}};
+  return out;
+}
+
+std::vector<std::string> job_folder::list(const std::string& jobs) {
+  std::vector<std::string> out;
+  std::error_code ec;
+  for (fs::directory_iterator at(jobs, ec); !ec && at != fs::directory_iterator(); at.increment(ec))
+    out.push_back(at->path().filename().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+result<std::vector<task_spec>> job_folder::read() const {
+  auto specs = storage::read_spec(files() + "/" + what_.file());
+  if (!specs) {
+    // As the one who wrote it knows it.
+    auto why = specs.err();
+    if (why.where.starts_with(files() + "/")) why.where.erase(0, files().size() + 1);
+    return why;
+  }
+  const auto& o = what_.options();
+  for (auto& s : *specs) {
+    s.file = what_.file();
+    if (o.has_trials()) {
+      s.search.trials = o.trials();
+      s.search.fraction.reset();
+    }
+    if (o.has_time_ns()) s.search.time = nanoseconds(o.time_ns());
+    if (o.has_strategy()) s.search.strategy = o.strategy();
+    if (o.has_seed()) s.search.seed = o.seed();
+  }
+  return specs;
+}
+
+std::vector<job_folder::decision> job_folder::decisions() const {
+  std::vector<decision> out;
+  const auto text = read_file(folder_ + "/decided");
+  wire::v1::Decision message;
+  if (!text || !message.ParseFromString(*text)) return out;
+  for (const auto& t : message.tasks()) {
+    auto& d = out.emplace_back();
+    if (!storage::convert::from(t.target(), d.where.facts)) return {};
+    d.asked.insert(t.asked().begin(), t.asked().end());
+  }
+  return out;
+}
+
+status job_folder::decide(const std::vector<decision>& where) {
+  wire::v1::Decision message;
+  for (const auto& d : where) {
+    auto& t = *message.add_tasks();
+    storage::convert::to(d.where.facts, *t.mutable_target());
+    for (const auto& name : d.asked) t.add_asked(name);
+  }
+  return write_file(folder_ + "/decided", message.SerializeAsString());
+}
+
+std::optional<wire::v1::Ended> job_folder::ended() const {
+  const auto text = read_file(folder_ + "/ended");
+  wire::v1::Ended out;
+  if (!text || !out.ParseFromString(*text)) return std::nullopt;
+  return out;
+}
+
+status job_folder::end(const wire::v1::Ended& how) { return write_file(folder_ + "/ended", how.SerializeAsString()); }
+
+} // namespace attune::net::fleet

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "core/task.hpp"
+#include "net/fleet/files.hpp"
+#include "proto/wire.pb.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace attune::net::fleet {
+
+/// What a client has submitted, as it lies in a folder of its own until it is forgotten: `job` is the submission,
+/// `files/` the spec and the files that it names, `decided` where it runs, `ended` how it ended. So a
+/// hub that is started again goes on with it.
+///
+/// Its name is made from all that was submitted: the same again is the same job.
+class job_folder {
+public:
+  /// Writes the submission below `jobs`, its files from `contents`. One that is there already is opened, and is no
+  /// longer ended. Errors: io; invalid_spec.
+  static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, blob_store& contents);
+  /// Errors: io, not_found.
+  static result<job_folder> open(const std::string& jobs, const std::string& name);
+  /// The names of all that are there, by name.
+  static std::vector<std::string> list(const std::string& jobs);
+
+  const std::string& name() const noexcept { return name_; }
+  const wire::v1::Submit& submission() const noexcept { return what_; }
+  std::string files() const { return folder_ + "/files"; }
+
+  /// The tasks as they were submitted, with the options of the command line. Errors: invalid_spec.
+  result<std::vector<task_spec>> read() const;
+
+  /// Where a task runs.
+  struct decision {
+    target where;
+    std::set<std::string> asked; ///< the entries of the spec's target that a device must have
+  };
+  /// For each task, in the spec's order, once it is decided; empty before.
+  std::vector<decision> decisions() const;
+  status decide(const std::vector<decision>& where);
+  std::optional<wire::v1::Ended> ended() const;
+  status end(const wire::v1::Ended& how);
+
+private:
+  job_folder(std::string folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {}
+  std::string folder_, name_;
+  wire::v1::Submit what_;
+};
+
+} // namespace attune::net::fleet

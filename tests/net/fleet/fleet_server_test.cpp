@@ -1,0 +1,315 @@
+#include "core/random.hpp"
+#include "net/store_messages.hpp"
+#include "tests/net/fleet/pairs.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace attune;
+using namespace attune::tests;
+using wire::v1::Envelope;
+
+namespace {
+
+/// A peer that says what the test wants.
+struct raw_peer {
+  raw_peer(pairs& w, const std::string& name) : world(w) {
+    auto [here, away] = w.link_pair();
+    wire = away;
+    w.server->adopt(here);
+    wire->start(
+        [this](std::string_view body) {
+          Envelope e;
+          BOOST_REQUIRE(e.ParseFromArray(body.data(), static_cast<int>(body.size())));
+          heard.push_back(e);
+        },
+        [this](const error&) { over = true; });
+    Envelope hello;
+    *hello.mutable_hello() = hello_of(fleet_abilities(), std::string(16, 'x'));
+    say(hello);
+    w.until([&] { return !heard.empty(); });
+    wire->established();
+    if (name.empty()) return;
+    description d;
+    d.name = name;
+    Envelope agent;
+    net::fleet::to(d, *agent.mutable_agent_hello());
+    say(agent);
+    w.until([&] { return heard.size() > 1 || over; });
+  }
+  ~raw_peer() { wire->close(); }
+  void say(const Envelope& e) { wire->send(e.SerializeAsString()); }
+  void answer(std::uint64_t lease, double v) {
+    Envelope e;
+    auto& a = *e.mutable_answers()->add_answers();
+    a.set_lease(lease);
+    a.mutable_measured()->set_value(v);
+    say(e);
+  }
+  /// The lease of the order that comes next.
+  std::uint64_t order() {
+    const auto before = heard.size();
+    world.until([&] { return heard.size() > before && heard.back().has_orders(); });
+    return heard.back().orders().orders(0).lease();
+  }
+  pairs& world;
+  link_ptr wire;
+  std::vector<Envelope> heard;
+  bool over = false;
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(fleet_server_suite)
+
+BOOST_AUTO_TEST_CASE(an_order_reaches_its_slot_and_its_answer_comes_back) {
+  pairs w;
+  auto& a = w.come("a", 2);
+  std::optional<measure::run_result> got;
+  auto t = std::make_shared<trial>(*w.some_trial(7));
+  t->rival = 1.5;
+  t->noise = 0.25;
+  t->why = purpose::finalist;
+  w.server->order(w.there["a"], 1, t, nullptr, [&](measure::run_result r) { got = std::move(r); });
+  w.until([&] { return a.slots[1]->in_hand != nullptr; });
+  const auto came = a.slots[1]->in_hand;
+  BOOST_TEST((came->config == t->config));
+  BOOST_TEST(came->number == 7u);
+  BOOST_TEST(*came->rival == 1.5);
+  BOOST_TEST(*came->noise == 0.25);
+  BOOST_TEST((came->why == purpose::finalist));
+  BOOST_TEST(w.server->leases().size() == 1u);
+  a.slots[1]->measured(3.25);
+  w.until([&] { return got.has_value(); });
+  BOOST_TEST(std::get<measurement>(got->data).value == 3.25);
+  BOOST_TEST(got->notes.at(0) == "a note");
+  BOOST_TEST(w.server->leases().size() == 0u);
+  BOOST_TEST(a.slots[0]->begun == 0);
+}
+
+BOOST_AUTO_TEST_CASE(many_orders_of_one_moment_travel_together) {
+  pairs w;
+  auto& a = w.come("a", 64);
+  int ended = 0;
+  for (std::uint32_t i = 0; i < 64; ++i)
+    w.server->order(w.there["a"], i, w.some_trial(i), nullptr, [&](const measure::run_result&) { ++ended; });
+  w.until(
+      [&] { return std::all_of(a.slots.begin(), a.slots.end(), [](const auto& s) { return s->in_hand != nullptr; }); });
+  for (auto& s : a.slots) s->measured(1);
+  w.until([&] { return ended == 64; });
+}
+
+BOOST_AUTO_TEST_CASE(a_stop_ends_the_run_and_is_answered_as_cancelled) {
+  pairs w;
+  auto& a = w.come("a");
+  std::optional<measure::run_result> got;
+  w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [&](measure::run_result r) { got = std::move(r); });
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  w.server->stop(w.there["a"], 0);
+  w.until([&] { return got.has_value(); });
+  BOOST_TEST((std::get<failure>(got->data).kind == failure_kind::cancelled));
+  BOOST_TEST(a.slots[0]->cancelled == 1);
+  w.server->stop(w.there["a"], 0); // nothing is there to be stopped
+  w.turn();
+  BOOST_TEST(a.slots[0]->cancelled == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_is_cut_off_ends_what_it_runs_and_comes_again_with_its_slots_free) {
+  pairs w;
+  auto& a = w.come("a");
+  bool answered = false;
+  w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [&](const measure::run_result&) { answered = true; });
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  const auto first = w.there["a"];
+  a.wire->break_off("cut");
+  w.until([&] { return a.lost == 1 && !w.there.contains("a"); });
+  BOOST_TEST(!answered);
+  BOOST_TEST(a.slots[0]->in_hand == nullptr);
+  BOOST_TEST(w.server->leases().counted().lost == 1u);
+  w.connect(a);
+  w.until([&] { return w.there.contains("a"); });
+  BOOST_TEST(w.there["a"] != first);
+  w.server->order(w.there["a"], 0, w.some_trial(1), nullptr, [&](const measure::run_result&) { answered = true; });
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  a.slots[0]->measured(1);
+  w.until([&] { return answered; });
+  BOOST_TEST(!a.slots[0]->overlapped);
+}
+
+BOOST_AUTO_TEST_CASE(the_connection_is_not_offered_again_before_nothing_runs_any_more) {
+  pairs w;
+  auto& a = w.come("a");
+  w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [](const measure::run_result&) {});
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  // A run that takes its time to die.
+  auto slow = std::exchange(a.slots[0]->in_hand, nullptr);
+  a.wire->break_off("cut");
+  w.until([&] { return !w.there.contains("a"); });
+  w.turn();
+  BOOST_TEST(a.lost == 0);
+  a.slots[0]->in_hand = slow;
+  a.slots[0]->measured(1);
+  w.until([&] { return a.lost == 1; });
+}
+
+BOOST_AUTO_TEST_CASE(silence_loses_the_lease_and_a_late_answer_is_not_used) {
+  fleet_server_options options;
+  options.lease = std::chrono::milliseconds(20);
+  options.heartbeat = std::chrono::milliseconds(5);
+  pairs w(options);
+  raw_peer a(w, "a");
+  BOOST_REQUIRE(w.there.contains("a"));
+  int answered = 0;
+  w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
+  const auto lease = a.order();
+  w.time.advance(std::chrono::milliseconds(19));
+  w.turn();
+  BOOST_TEST(w.there.contains("a"));
+  w.time.advance(std::chrono::milliseconds(1));
+  w.until([&] { return !w.there.contains("a"); });
+  a.answer(lease, 1);
+  w.turn();
+  BOOST_TEST(answered == 0);
+  BOOST_TEST(w.server->leases().counted().lost == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_comes_twice_is_used_once) {
+  pairs w;
+  raw_peer a(w, "a");
+  int answered = 0;
+  w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
+  const auto lease = a.order();
+  a.answer(lease, 1);
+  a.answer(lease, 2);
+  w.until([&] { return w.server->leases().counted().late == 1; });
+  BOOST_TEST(answered == 1);
+  BOOST_TEST(w.there.contains("a"));
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_to_another_agents_lease_is_not_used) {
+  pairs w;
+  raw_peer a(w, "a"), b(w, "b");
+  int answered = 0;
+  w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
+  const auto lease = a.order();
+  b.answer(lease, 1);
+  w.until([&] { return w.server->leases().counted().late == 1; });
+  BOOST_TEST(answered == 0);
+  a.answer(lease, 1);
+  w.until([&] { return answered == 1; });
+}
+
+BOOST_AUTO_TEST_CASE(who_does_not_keep_to_the_protocol_is_hung_up_on_and_nobody_else) {
+  pairs w;
+  auto& good = w.come("good");
+  const auto hung_up = [&](const std::function<void(raw_peer&)>& wrong, const std::string& name = "bad") {
+    raw_peer p(w, name);
+    wrong(p);
+    w.until([&] { return p.over || p.wire->closed() || p.heard.back().has_failed(); });
+    w.until([&] { return !w.there.contains("bad"); });
+  };
+  hung_up([](raw_peer& p) { p.answer(999, 1); });
+  hung_up([](raw_peer& p) { p.wire->send("\xff\xff\xff"); });
+  hung_up([](raw_peer& p) {
+    Envelope e;
+    e.mutable_submit(); // a client's message
+    p.say(e);
+  });
+  hung_up([](raw_peer& p) {
+    Envelope e;
+    e.mutable_fetch()->set_sha256(std::string(32, 'x')); // was never offered
+    e.mutable_fetch()->set_length(10);
+    p.say(e);
+  });
+  hung_up([](raw_peer& p) {
+    Envelope e;
+    e.mutable_answers()->add_answers()->set_lease(1); // says nothing
+    p.say(e);
+  });
+  hung_up(
+      [](raw_peer& p) {
+        Envelope e;
+        e.mutable_heartbeat(); // an agent's message
+        p.say(e);
+      },
+      "");
+  hung_up(
+      [](raw_peer& p) {
+        Envelope e;
+        auto& f = *e.mutable_submit()->add_files();
+        f.set_path("../../etc/passwd");
+        f.set_sha256(std::string(32, 'x'));
+        p.say(e);
+      },
+      "");
+  bool answered = false;
+  w.server->order(w.there["good"], 0, w.some_trial(), nullptr, [&](const measure::run_result&) { answered = true; });
+  w.until([&] { return good.slots[0]->in_hand != nullptr; });
+  good.slots[0]->measured(1);
+  w.until([&] { return answered; });
+}
+
+BOOST_AUTO_TEST_CASE(any_bytes_in_place_of_messages_end_one_connection_at_the_most) {
+  pairs w;
+  auto& good = w.come("good");
+  random_engine random(7);
+  for (int round = 0; round < 300; ++round) {
+    raw_peer p(w, random.chance(0.5) ? "bad" : "");
+    for (int i = 0; i < 5 && !p.wire->closed(); ++i) {
+      std::string body(1 + random.below(60), '\0');
+      for (auto& c : body) c = static_cast<char>(random.below(256));
+      // Often something that can be read: a field of the envelope with a length.
+      if (random.chance(0.7)) {
+        body[0] = static_cast<char>(0xe2 + 8 * random.below(2));
+        if (body.size() > 2) {
+          body[1] = static_cast<char>(3 + random.below(2));
+          body[2] = static_cast<char>(body.size() - 3);
+        }
+      }
+      p.wire->send(body);
+    }
+    w.turn();
+  }
+  BOOST_TEST(w.there.contains("good"));
+  BOOST_TEST(good.lost == 0);
+}
+
+BOOST_AUTO_TEST_CASE(of_two_under_one_name_the_second_hears_why_it_is_not_let_in) {
+  pairs w;
+  w.come("a");
+  auto& second = w.make("a");
+  w.connect(second);
+  w.until([&] { return second.lost == 1; });
+  BOOST_TEST(w.there.size() == 1u);
+  BOOST_TEST(w.agents.front().lost == 0);
+}
+
+BOOST_AUTO_TEST_CASE(drained_is_told_and_banned_is_out) {
+  pairs w;
+  auto& a = w.come("a");
+  BOOST_TEST(!w.server->drain("nobody", true).ok());
+  BOOST_TEST(w.server->drain("a", true).ok());
+  BOOST_TEST(!w.ready["a"]);
+  BOOST_TEST(w.server->drain("a", false).ok());
+  BOOST_TEST(w.ready["a"]);
+  BOOST_TEST(w.server->ban("a", true).ok());
+  w.until([&] { return a.lost == 1 && !w.there.contains("a"); });
+  w.connect(a);
+  w.until([&] { return a.lost == 2; });
+  BOOST_TEST(!w.there.contains("a"));
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_leaves_ends_what_it_runs_first) {
+  pairs w;
+  auto& a = w.come("a");
+  std::optional<measure::run_result> got;
+  w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [&](measure::run_result r) { got = std::move(r); });
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  bool left = false;
+  a.self->leave([&] { left = true; });
+  w.until([&] { return left && !w.there.contains("a"); });
+  BOOST_TEST(a.slots[0]->in_hand == nullptr);
+  BOOST_REQUIRE(got.has_value());
+  BOOST_TEST((std::get<failure>(got->data).kind == failure_kind::cancelled));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,336 @@
+// A hub and its agents as a user runs them: real processes over loopback.
+#include "tests/scenarios/attune_process.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <set>
+
+using namespace attune::testing;
+using std::chrono::seconds;
+
+namespace {
+
+/// One hub on a port of its own.
+struct fleet {
+  explicit fleet(const std::string& port = "0") { start_hub(port); }
+
+  void start_hub(const std::string& port) {
+    hub.reset(new process(at.start({"hub", "--listen", "127.0.0.1:" + port})));
+    const std::string said = "listens on ";
+    BOOST_REQUIRE_MESSAGE(hub->wait_until([&] { return hub->err().find(said) != std::string::npos; }),
+                          "the hub does not listen: " + hub->err());
+    BOOST_REQUIRE(hub->wait_until([&] {
+      const auto text = hub->err();
+      return text.find('\n', text.find(said)) != std::string::npos;
+    }));
+    const auto text = hub->err();
+    const auto from = text.find(said) + said.size();
+    address = text.substr(from, text.find('\n', from) - from);
+  }
+  std::string port() const { return address.substr(address.rfind(':') + 1); }
+
+  std::unique_ptr<process> agent(const std::string& name, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"agent", "--hub", address, "--name", name};
+    words.insert(words.end(), more.begin(), more.end());
+    return std::unique_ptr<process>(new process(at.start(words)));
+  }
+  json devices() {
+    const auto e = at.attune({"devices", "--hub", address, "--json"});
+    return e.exit == 0 ? e.document() : json();
+  }
+  std::optional<json> device(const std::string& name) {
+    const auto all = devices();
+    if (!all.is_object()) return std::nullopt;
+    for (const auto& d : all["devices"])
+      if (d["name"] == name) return d;
+    return std::nullopt;
+  }
+  bool ready(const std::string& name) {
+    return hub->wait_until([&] {
+      const auto d = device(name);
+      return d && (*d)["state"] == "ready";
+    });
+  }
+  ended tune(const std::string& spec, std::vector<std::string> more = {}, milliseconds limit = seconds(90)) {
+    // Without a store of its own: it is the hub's.
+    std::vector<std::string> words{"tune", spec, "--hub", address, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return at.attune(words, limit);
+  }
+
+  scenario at;
+  std::unique_ptr<process> hub;
+  std::string address;
+};
+
+constexpr const char* quick = R"(
+task: quick
+parameters: {x: {range: [1, 10]}}
+run:
+  command: "echo {x}"
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid, trials: 10}
+)";
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(fleet_suite)
+
+BOOST_AUTO_TEST_CASE(a_hub_has_its_agents_measure_what_a_client_sends) {
+  fleet f;
+  auto a = f.agent("one"), b = f.agent("two");
+  BOOST_REQUIRE(f.ready("one"));
+  BOOST_REQUIRE(f.ready("two"));
+  const auto spec = f.at.write("quick.yaml", quick);
+  const auto e = f.tune(spec);
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  const auto d = e.document();
+  BOOST_TEST(d["best"]["config"]["x"] == 1);
+  BOOST_TEST(d["trials"]["measured"] == 10);
+  // The same again is answered by what is known.
+  const auto again = f.tune(spec);
+  BOOST_TEST_REQUIRE(again.exit == 0, again.told());
+  BOOST_TEST(again.document()["trials"]["measured"] == 0);
+  BOOST_TEST(again.document()["trials"]["cached"] == 10);
+  // Who ends in order leaves nothing behind.
+  a->signal(SIGTERM);
+  BOOST_TEST(a->wait().exit == 143);
+  b->signal(SIGINT);
+  BOOST_TEST(b->wait().exit == 130);
+  f.hub->signal(SIGTERM);
+  BOOST_TEST(f.hub->wait().exit == 143);
+  BOOST_TEST(f.at.survivors().empty());
+}
+
+// A bad candidate takes its board down; the board comes again under its old name.
+BOOST_AUTO_TEST_CASE(an_agent_that_is_killed_in_mid_trial_costs_the_trial_a_second_try_and_the_session_nothing) {
+  fleet f;
+  auto one = f.agent("one"), two = f.agent("two");
+  BOOST_REQUIRE(f.ready("one"));
+  BOOST_REQUIRE(f.ready("two"));
+  const auto spec = f.at.write("slow.yaml", R"(
+task: slow
+parameters: {x: {range: [1, 10]}}
+run:
+  command: "sleep 0.4; echo {x}"
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid, trials: 10}
+)");
+  auto client = f.at.start({"tune", spec, "--hub", f.address, "--json"});
+  BOOST_REQUIRE(client.wait_until([&] {
+    const auto d = f.device("two");
+    return d && (*d)["busy"] == 1;
+  }));
+  two->signal(SIGKILL);
+  two->wait();
+  BOOST_REQUIRE(f.hub->wait_until([&] {
+    const auto d = f.device("two");
+    return d && (*d)["state"] == "lost";
+  }));
+  // It boots.
+  BOOST_TEST(!f.hub->gone_within(milliseconds(1000)));
+  two = f.agent("two");
+  BOOST_REQUIRE(f.ready("two"));
+  const auto e = client.wait(seconds(60));
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  const auto d = e.document();
+  BOOST_TEST(d["trials"]["proposed"] == 10);
+  BOOST_TEST(d["trials"]["measured"] == 10);
+  BOOST_TEST(d["best"]["config"]["x"] == 1);
+  const auto again = f.device("two");
+  BOOST_REQUIRE(again);
+  BOOST_TEST((*again)["leases_lost"] == 1);
+  BOOST_TEST((*again)["runs"].get<int>() > 0); // in both of its lives
+  BOOST_TEST(f.devices()["devices"].size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_built_here_is_run_there_with_its_mode_and_its_name) {
+  fleet f;
+  auto a = f.agent("one");
+  BOOST_REQUIRE(f.ready("one"));
+  std::filesystem::create_directories(f.at.path("data"));
+  f.at.write("data/input.txt", "40\n");
+  f.at.write("kernel.sh", "#!/bin/sh\nread n < data/input.txt\nexpr $n + $1\n");
+  const auto spec = f.at.write("mode.yaml", R"(
+task: mode
+parameters: {x: {range: [1, 3]}}
+build:
+  command: "mkdir '{workdir}/the bin' && cp kernel.sh '{workdir}/the bin/my kernel' && chmod 0755 '{workdir}/the bin/my kernel'"
+  sources: [kernel.sh]
+  timeout: 20s
+run:
+  command: "'{workdir}/the bin/my kernel' {x}"
+  files: [data/input.txt]
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid, trials: 3}
+)");
+  const auto e = f.tune(spec);
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  BOOST_TEST(e.document()["best"]["value"] == 41);
+  BOOST_TEST(e.document()["trials"]["measured"] == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_build_in_place_is_made_where_it_runs) {
+  fleet f;
+  auto a = f.agent("one", {"--slots", "2"});
+  BOOST_REQUIRE(f.ready("one"));
+  f.at.write("kernel.in", "#!/bin/sh\necho X\n");
+  const auto spec = f.at.write("place.yaml", R"(
+task: place
+parameters: {x: {range: [1, 6]}}
+build:
+  command: "sed s/X/{x}/ kernel.in > k && chmod 0755 k && sleep 0.05"
+  sources: [kernel.in]
+  timeout: 20s
+run:
+  command: "./k"
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid, trials: 6}
+)");
+  const auto e = f.tune(spec);
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  BOOST_TEST(e.document()["best"]["value"] == 1);
+  BOOST_TEST(e.document()["trials"]["measured"] == 6);
+  BOOST_TEST(e.document()["trials"]["failed"].empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_target_that_no_device_serves_is_refused_with_what_there_is) {
+  fleet f;
+  auto a = f.agent("board", {"--device", "arm", "--label", "site=prague"});
+  BOOST_REQUIRE(f.ready("board"));
+  const auto with = [&](const std::string& target) {
+    return f.at.write("site.yaml", std::string(quick) + "target: " + target + "\n");
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const auto e = f.tune(with("{site: praha}"));
+  BOOST_TEST_REQUIRE(e.exit == 5, e.told());
+  BOOST_TEST(e.err.find("no device serves the target site=praha") != std::string::npos, e.told());
+  BOOST_TEST(e.err.find("board (device=arm site=prague)") != std::string::npos, e.told());
+  BOOST_TEST((std::chrono::steady_clock::now() - begin < seconds(30)));
+  BOOST_TEST(f.tune(with("{site: prague}")).exit == 0);
+  BOOST_TEST(f.tune(with("{device: arm}")).exit == 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_agent_that_is_stopped_loses_its_lease_and_what_it_says_later_is_not_used_twice) {
+  fleet f;
+  auto one = f.agent("one"), two = f.agent("two");
+  BOOST_REQUIRE(f.ready("one"));
+  BOOST_REQUIRE(f.ready("two"));
+  const auto spec = f.at.write("stop.yaml", R"(
+task: stop
+parameters: {x: {range: [1, 6]}}
+run:
+  command: "sleep 0.5; echo {x}"
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid, trials: 6}
+)");
+  auto client = f.at.start({"tune", spec, "--hub", f.address, "--json"});
+  BOOST_REQUIRE(client.wait_until([&] {
+    const auto d = f.device("one");
+    return d && (*d)["busy"] == 1;
+  }));
+  one->signal(SIGSTOP);
+  BOOST_REQUIRE(f.hub->wait_until([&] {
+    const auto d = f.device("one");
+    return d && (*d)["state"] == "lost";
+  }));
+  one->signal(SIGCONT);
+  BOOST_REQUIRE(f.ready("one")); // it comes again by itself
+  const auto e = client.wait(seconds(60));
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  BOOST_TEST(e.document()["trials"]["proposed"] == 6);
+  BOOST_TEST(e.document()["trials"]["measured"] == 6);
+}
+
+BOOST_AUTO_TEST_CASE(a_hub_that_is_killed_goes_on_when_it_is_started_again_and_a_client_may_come_and_go) {
+  fleet f;
+  auto one = f.agent("one");
+  BOOST_REQUIRE(f.ready("one"));
+  const auto spec = f.at.write("long.yaml", R"(
+task: long
+parameters: {x: {range: [1, 12]}}
+run:
+  command: "sleep 0.25; echo {x}"
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid, trials: 12}
+)");
+  const std::string says = "the hub has the job ";
+  auto first = f.at.start({"tune", spec, "--hub", f.address});
+  BOOST_REQUIRE(first.wait_until([&] { return first.err().find(says) != std::string::npos; }));
+  BOOST_REQUIRE(first.wait_until([&] { return first.err().find('\n', first.err().find(says)) != std::string::npos; }));
+  const auto job = first.err().substr(first.err().find(says) + says.size(), 12);
+  first.signal(SIGINT);
+  const auto detached = first.wait();
+  BOOST_TEST(detached.exit == 130, detached.told());
+  BOOST_TEST(detached.err.find("attune tune --attach " + job + " --hub " + f.address) != std::string::npos,
+             detached.told());
+  auto second = f.at.start({"tune", "--attach", job, "--hub", f.address, "--json"});
+  BOOST_REQUIRE(f.hub->wait_until([&] {
+    const auto d = f.device("one");
+    return d && (*d)["runs"].get<int>() >= 3;
+  }));
+  const auto port = f.port();
+  f.hub->signal(SIGKILL);
+  f.hub->wait();
+  f.start_hub(port);
+  const auto e = second.wait(seconds(90));
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  const auto d = e.document();
+  BOOST_TEST(d["trials"]["proposed"] == 12);
+  BOOST_TEST(d["trials"]["measured"].get<int>() < 12); // the rest was measured in the first hub's life
+  BOOST_TEST(d["best"]["config"]["x"] == 1);
+  // It is told again to whoever asks later.
+  const auto later = f.at.attune({"tune", "--attach", job, "--hub", f.address, "--json"});
+  BOOST_TEST(later.exit == 0, later.told());
+  BOOST_TEST((later.document()["best"] == d["best"]));
+  f.hub->signal(SIGTERM);
+  f.hub->wait();
+  const auto records = f.at.attune({"history", spec, "--json"});
+  BOOST_TEST(records.exit == 0, records.told());
+  const auto seen = configurations(records.document()["records"]);
+  BOOST_TEST(seen.size() == std::set<std::string>(seen.begin(), seen.end()).size()); // none twice
+}
+
+BOOST_AUTO_TEST_CASE(no_hub_is_one_clear_line_and_its_own_exit_code) {
+  scenario at;
+  const auto spec = at.write("quick.yaml", quick);
+  for (const auto& words : {std::vector<std::string>{"tune", spec, "--hub", "127.0.0.1:1"},
+                            std::vector<std::string>{"devices", "--hub", "127.0.0.1:1"}}) {
+    const auto e = at.attune(words);
+    BOOST_TEST(e.exit == 5, e.told());
+    BOOST_TEST(std::count(e.err.begin(), e.err.end(), '\n') == 1, e.told());
+    BOOST_TEST(e.err.find("127.0.0.1:1") != std::string::npos, e.told());
+  }
+  BOOST_TEST(at.attune({"devices", "--hub", "nonsense"}).exit == 2);
+  BOOST_TEST(!at.store_exists());
+}
+
+BOOST_AUTO_TEST_CASE(a_drained_device_gets_nothing_new_and_a_banned_one_is_out) {
+  fleet f;
+  auto a = f.agent("one");
+  BOOST_REQUIRE(f.ready("one"));
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--drain", "one"}).exit == 0);
+  BOOST_TEST((*f.device("one"))["state"] == "draining");
+  const auto spec = f.at.write("quick.yaml", quick);
+  auto client = f.at.start({"tune", spec, "--hub", f.address, "--json"});
+  BOOST_TEST(!client.gone_within(milliseconds(300)));
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--undrain", "one"}).exit == 0);
+  const auto e = client.wait();
+  BOOST_TEST(e.exit == 0, e.told());
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--ban", "one"}).exit == 0);
+  BOOST_REQUIRE(a->wait_until([&] { return a->err().find("banned") != std::string::npos; }));
+  BOOST_TEST((*f.device("one"))["state"] == "banned");
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--drain", "nobody"}).exit == 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
