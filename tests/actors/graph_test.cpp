@@ -479,6 +479,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_cancelled_while_the_store_is_asked_measur
 BOOST_AUTO_TEST_CASE(what_is_invalidated_is_gone_from_memory_and_from_the_store) {
   auto below = std::make_shared<stand_in>();
   boost_world g({.archive = [below](std::span<const trial_ptr>) { return std::vector<storage::recalled>{}; }});
+  g.store.entries_forgotten = 77;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
   const auto first = g.report(g.begin({}));
