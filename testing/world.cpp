@@ -53,6 +53,9 @@ void world::end_all() {
   end(archive);
   end(watch.to);
   observers_.clear();
+  // Whoever gave a script may be gone.
+  for (auto& [who, place] : runners) place->answer = nullptr;
+  for (auto& [who, place] : builders) place->answer = nullptr;
   while (clockwork().try_run_once()) {
   }
   for (auto& [who, place] : runners) place->hand.clear();
@@ -193,7 +196,7 @@ tuner_actor world::add_tuner(const tuner_options& o) {
   if (o.shape) o.shape(spec);
   auto of = make_task(spec, target{{{"device", "test"}}});
   if (!of) fail("the task is wrong: " + of.err().text());
-  auto over = search::space::compile(spec.parameters, spec.constraints);
+  auto over = o.over ? result<search::space_ptr>(o.over) : search::space::compile(spec.parameters, spec.constraints);
   if (!over) fail("the space is wrong: " + over.err().text());
   search::strategy_options how;
   how.seed = o.seed;

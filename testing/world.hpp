@@ -52,6 +52,7 @@ struct tuner_options {
   std::uint64_t seed = 1;
   goal direction = goal::minimize;
   std::function<void(task_spec&)> shape{};       ///< where set: changes the spec, or replaces it
+  search::space_ptr over{};                    ///< where set: the space, in place of the spec's own
   actors::model_actor model{};                 ///< who trains; null: the strategy by itself
   std::string session{};                       ///< its id in the store; empty: "session" and its number
   std::vector<fake_store::step> past{};       ///< played back before it begins
