@@ -1,5 +1,6 @@
-// The pages of docs/: what they tell a person to write is written, what they tell a person to type is run, as it stands.
-// A block whose first line is "```LANGUAGE FILE" is a file; "```sh" is a script that must succeed, in the page's folder.
+// The pages of docs/: what they tell a person to write is written, what they tell a person to type is run, as it
+// stands. A block whose first line is "```LANGUAGE FILE" is a file; "```sh" is a script that must succeed, in the
+// page's folder.
 #include "tests/scenarios/attune_process.hpp"
 
 #include <boost/test/data/test_case.hpp>
