@@ -766,7 +766,7 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     p.app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    return early_end{0, named_command(p.app)->help(), "", json};
+    return early_end{0, p.app.help(), "", json};
   } catch (const CLI::CallForVersion& e) {
     return early_end{0, std::string(e.what()) + "\n", "", json};
   } catch (const CLI::ParseError& e) {

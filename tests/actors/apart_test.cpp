@@ -1,7 +1,8 @@
 // Slots on machines of their own: what goes where, and what becomes of it when a machine goes.
-#include "tests/actors/graph.hpp"
+#include "testing/boost_test.hpp"
 
 using namespace attune;
+using namespace attune::actors;
 using namespace attune::testing;
 
 namespace {
@@ -18,8 +19,8 @@ place_info slot_of(const std::string& device, const std::string& kind = "test", 
           [kind](const task& t) { return t.where.device() == kind; }};
 }
 
-graph::task_options on(const std::string& kind, int size, bool build = false) {
-  graph::task_options o;
+tuner_options on(const std::string& kind, int size, bool build = false) {
+  tuner_options o;
   o.name = kind;
   o.size = size;
   o.build = build;
@@ -32,7 +33,7 @@ graph::task_options on(const std::string& kind, int size, bool build = false) {
 BOOST_AUTO_TEST_SUITE(slots_apart)
 
 BOOST_AUTO_TEST_CASE(tasks_go_to_the_machines_of_their_target) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto arm = g.add_runner(slot_of("a", "arm")), gpu = g.add_runner(slot_of("b", "gpu"));
   const auto x = g.begin(on("arm", 3)), y = g.begin(on("gpu", 2));
   for (int i = 0; i < 3; ++i) {
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(tasks_go_to_the_machines_of_their_target) {
 }
 
 BOOST_AUTO_TEST_CASE(a_machine_that_comes_later_serves_what_waits_for_it) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto arm = g.add_runner(slot_of("a", "arm"));
   const auto y = g.begin(on("gpu", 1));
   BOOST_TEST(arm->orders == 0);
@@ -61,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_machine_that_comes_later_serves_what_waits_for_it) {
 }
 
 BOOST_AUTO_TEST_CASE(each_machine_runs_at_once_and_builds_go_on_beside) {
-  graph g(apart(1));
+  boost_world g({.scheduling = apart(1)});
   auto a = g.add_runner(slot_of("a")), b = g.add_runner(slot_of("b"));
   auto builder = g.add_builder();
   g.begin(on("test", 8, true));
@@ -73,7 +74,7 @@ BOOST_AUTO_TEST_CASE(each_machine_runs_at_once_and_builds_go_on_beside) {
 }
 
 BOOST_AUTO_TEST_CASE(a_trial_that_loses_its_machine_goes_to_another_once_and_a_late_answer_is_nothing) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto a = g.add_runner(slot_of("a", "test", 0)), a2 = g.add_runner(slot_of("a", "test", 1));
   auto b = g.add_runner(slot_of("b"));
   const auto t = g.begin(on("test", 3));
@@ -95,12 +96,12 @@ BOOST_AUTO_TEST_CASE(a_trial_that_loses_its_machine_goes_to_another_once_and_a_l
   BOOST_REQUIRE(r);
   BOOST_TEST(r->counts.proposed == 3u);
   BOOST_TEST(r->counts.measured == 3u);
-  BOOST_TEST(g.records.size() == 3u);
-  for (const auto& i : g.records) BOOST_TEST(i.result->measured()->value != 99);
+  BOOST_TEST(g.store.records.size() == 3u);
+  for (const auto& i : g.store.records) BOOST_TEST(i.result->measured()->value != 99);
 }
 
 BOOST_AUTO_TEST_CASE(a_trial_that_loses_two_machines_is_quarantined) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto a = g.add_runner(slot_of("a")), b = g.add_runner(slot_of("b"));
   auto o = on("test", 1);
   const auto t = g.begin(o);
@@ -113,14 +114,14 @@ BOOST_AUTO_TEST_CASE(a_trial_that_loses_two_machines_is_quarantined) {
   const auto r = g.report(t);
   BOOST_REQUIRE(r);
   BOOST_TEST(r->counts.failed[static_cast<std::size_t>(failure_kind::device_lost)] == 1u);
-  BOOST_REQUIRE_EQUAL(g.records.size(), 1u);
-  const auto& notes = g.records[0].result->notes;
+  BOOST_REQUIRE_EQUAL(g.store.records.size(), 1u);
+  const auto& notes = g.store.records[0].result->notes;
   BOOST_TEST(std::any_of(notes.begin(), notes.end(),
                          [](const auto& n) { return n.find("quarantined") != std::string::npos; }));
 }
 
 BOOST_AUTO_TEST_CASE(a_machine_that_rests_gets_nothing_new) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto a = g.add_runner(slot_of("a")), b = g.add_runner(slot_of("b"));
   const auto t = g.begin(on("test", 4));
   caf::anon_send(g.scheduler, atom::pause::value, g.runners[0].first);
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_machine_that_rests_gets_nothing_new) {
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_builds_what_must_be_built_where_it_runs) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto a = g.add_runner(slot_of("a"));
   auto builder = g.add_builder();
   auto o = on("test", 1, true);
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_slot_builds_what_must_be_built_where_it_runs) {
 }
 
 BOOST_AUTO_TEST_CASE(no_machine_is_watched_by_a_reference) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto a = g.add_runner(slot_of("a"));
   auto o = on("test", 3);
   o.shape = [](task_spec& s) {
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(no_machine_is_watched_by_a_reference) {
 }
 
 BOOST_AUTO_TEST_CASE(everything_of_a_session_can_be_called_back_while_it_runs_elsewhere) {
-  graph g(apart());
+  boost_world g({.scheduling = apart()});
   auto a = g.add_runner(slot_of("a"));
   const auto t = g.begin(on("test", 5));
   BOOST_REQUIRE_EQUAL(a->hand.size(), 1u);
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(everything_of_a_session_can_be_called_back_while_it_runs_el
   const auto r = g.report(t);
   BOOST_REQUIRE(r);
   BOOST_TEST((r->reason == search::stop_reason::interrupted));
-  BOOST_TEST(g.records.empty());
+  BOOST_TEST(g.store.records.empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,7 +1,8 @@
 // What the cache asks other processes before it measures, and what it makes of their answers.
-#include "tests/actors/graph.hpp"
+#include "testing/boost_test.hpp"
 
 using namespace attune;
+using namespace attune::actors;
 using namespace attune::testing;
 using namespace std::chrono_literals;
 
@@ -9,12 +10,12 @@ namespace {
 
 /// The other processes, played by the test.
 struct others {
-  graph& g;
+  boost_world& g;
   std::vector<std::pair<key128, bool>> asked; ///< with `anew`
   std::vector<key128> released;
   bool at_once = false;
 
-  explicit others(graph& with) : g(with) {
+  explicit others(boost_world& with) : g(with) {
     claim_desk desk;
     desk.claim = [this](const trial& t, bool anew) {
       asked.emplace_back(t.key, anew);
@@ -50,8 +51,8 @@ scheduler_options one_at_a_time() {
   return o;
 }
 
-graph::task_options trials(std::uint64_t n) {
-  graph::task_options o;
+tuner_options trials(std::uint64_t n) {
+  tuner_options o;
   o.trials = n;
   return o;
 }
@@ -61,7 +62,7 @@ graph::task_options trials(std::uint64_t n) {
 BOOST_AUTO_TEST_SUITE(claims)
 
 BOOST_AUTO_TEST_CASE(nothing_is_measured_before_its_claim_is_granted_nor_kept_after_its_end) {
-  graph g(one_at_a_time());
+  boost_world g({.scheduling = one_at_a_time()});
   others o(g);
   auto slot = g.add_runner();
   auto t = g.begin(trials(1));
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_measured_before_its_claim_is_granted_nor_kept_af
 }
 
 BOOST_AUTO_TEST_CASE(what_another_process_measured_is_as_from_the_cache_and_refers_to_its_record) {
-  graph g(one_at_a_time());
+  boost_world g({.scheduling = one_at_a_time()});
   others o(g);
   auto slot = g.add_runner();
   auto t = g.begin(trials(1));
@@ -88,9 +89,9 @@ BOOST_AUTO_TEST_CASE(what_another_process_measured_is_as_from_the_cache_and_refe
   BOOST_TEST(report->counts.cached == 1u);
   BOOST_TEST(report->best->result->measured()->value == 2.5);
   BOOST_TEST(slot->orders == 0);
-  BOOST_TEST(g.records.empty());
-  BOOST_REQUIRE(g.steps.size() == 1u);
-  BOOST_TEST(g.steps[0].record == 77u);
+  BOOST_TEST(g.store.records.empty());
+  BOOST_REQUIRE(g.store.steps.size() == 1u);
+  BOOST_TEST(g.store.steps[0].record == 77u);
   // It is known from now on, and nobody is asked.
   auto again = g.begin(trials(1));
   BOOST_TEST(g.report(again)->counts.cached == 1u);
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_another_process_measured_is_as_from_the_cache_and_refe
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_is_none_is_asked_for_anew) {
-  graph g(one_at_a_time());
+  boost_world g({.scheduling = one_at_a_time()});
   others o(g);
   auto slot = g.add_runner();
   auto t = g.begin(trials(1));
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_is_none_is_asked_for_anew) {
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_is_called_back_waits_for_no_other_process) {
-  graph g(one_at_a_time());
+  boost_world g({.scheduling = one_at_a_time()});
   others o(g);
   auto slot = g.add_runner();
   auto t = g.begin(trials(3));
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_called_back_waits_for_no_other_process) {
 BOOST_AUTO_TEST_CASE(of_two_sessions_that_wait_the_other_goes_on) {
   auto options = one_at_a_time();
   options.in_flight = 2;
-  graph g(options);
+  boost_world g({.scheduling = options});
   others o(g);
   auto slot = g.add_runner();
   auto a = g.begin(trials(1)), b = g.begin(trials(1));
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(of_two_sessions_that_wait_the_other_goes_on) {
 }
 
 BOOST_AUTO_TEST_CASE(to_measure_anew_is_said_and_granted_at_once_where_nobody_else_is) {
-  graph g(one_at_a_time());
+  boost_world g({.scheduling = one_at_a_time()});
   others o(g);
   o.at_once = true;
   auto slot = g.add_runner();

@@ -1,5 +1,5 @@
 // Each interaction of the actors, by its messages, also the bad ones.
-#include "tests/actors/graph.hpp"
+#include "testing/boost_test.hpp"
 
 #include <caf/event_based_actor.hpp>
 
@@ -7,6 +7,7 @@
 #include <set>
 
 using namespace attune;
+using namespace attune::actors;
 using namespace attune::testing;
 using namespace std::chrono_literals;
 
@@ -29,7 +30,7 @@ auto by_itself(std::function<double(double)> f) {
 BOOST_AUTO_TEST_SUITE(life_of_a_trial)
 
 BOOST_AUTO_TEST_CASE(every_configuration_is_run_once_recorded_and_told) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return 10 - x; });
   const auto report = g.report(g.begin({}));
@@ -40,20 +41,20 @@ BOOST_AUTO_TEST_CASE(every_configuration_is_run_once_recorded_and_told) {
   BOOST_CHECK(report->reason == search::stop_reason::exhausted);
   BOOST_TEST(report->best->result->measured()->value == 3.0);
   BOOST_TEST(report->best->config.text() == "x=7");
-  BOOST_TEST(g.records.size() == 8u);
-  BOOST_TEST(g.steps.size() == 8u);
+  BOOST_TEST(g.store.records.size() == 8u);
+  BOOST_TEST(g.store.steps.size() == 8u);
   BOOST_TEST(slot->orders == 8);
 }
 
 BOOST_AUTO_TEST_CASE(a_build_comes_before_the_run_and_its_failure_needs_no_run) {
-  graph g(with(1, 1));
+  boost_world g({.scheduling = with(1, 1)});
   auto slot = g.add_runner();
   auto maker = g.add_builder();
   slot->answer = by_itself([](double x) { return x + 1; });
   maker->answer = [](const build_order& o) {
     return x_of(*o.what) < 2 ? build_failed(failure_kind::build_error) : built();
   };
-  graph::task_options o;
+  tuner_options o;
   o.build = true;
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -61,14 +62,14 @@ BOOST_AUTO_TEST_CASE(a_build_comes_before_the_run_and_its_failure_needs_no_run) 
   BOOST_TEST(slot->orders == 6);
   BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::build_error)] == 2u);
   BOOST_TEST(report->best->config.text() == "x=2");
-  BOOST_TEST(g.records.size() == 8u);
+  BOOST_TEST(g.store.records.size() == 8u);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_that_breaks_a_limit_is_an_invalid_configuration_and_never_the_best) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
-  graph::task_options o;
+  tuner_options o;
   o.limits = {{"time >= 3", {}}, {"time != 5", {}}};
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -76,13 +77,13 @@ BOOST_AUTO_TEST_CASE(a_run_that_breaks_a_limit_is_an_invalid_configuration_and_n
   BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::invalid_config)] == 4u);
   BOOST_REQUIRE(report->first_failure);
   BOOST_TEST(report->first_failure->message == "the limit `time >= 3` is not kept: time = 0");
-  BOOST_TEST(g.records.size() == 8u);
+  BOOST_TEST(g.store.records.size() == 8u);
 }
 
 BOOST_AUTO_TEST_CASE(the_time_from_proposal_to_told_is_in_the_phases) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto slot = g.add_runner();
-  graph::task_options o;
+  tuner_options o;
   o.build = true;
   o.trials = 1;
   auto t = g.begin(o);
@@ -91,12 +92,12 @@ BOOST_AUTO_TEST_CASE(the_time_from_proposal_to_told_is_in_the_phases) {
   g.pass(2s);
   g.answer(maker, built());
   g.pass(3s);
-  g.store_error = error{errc::store_unusable, "disk full", {}};
+  g.store.trouble = error{errc::store_unusable, "disk full", {}};
   auto ran = *measured(1).result;
   ran.elapsed = std::chrono::milliseconds(2500); // then half a second of cleaning up
   g.answer(slot, run_report{std::make_shared<const measure::run_result>(ran)});
   g.pass(4s);
-  g.store_error.reset();
+  g.store.trouble.reset();
   g.pass(2s);
   const auto report = g.report(t);
   BOOST_REQUIRE(report);
@@ -115,9 +116,9 @@ BOOST_AUTO_TEST_CASE(the_time_from_proposal_to_told_is_in_the_phases) {
 }
 
 BOOST_AUTO_TEST_CASE(the_time_at_a_place_that_is_lost_is_in_the_phases_too) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   g.add_runner("s0");
-  graph::task_options o;
+  tuner_options o;
   o.trials = 1;
   auto t = g.begin(o);
   g.pass(2s);
@@ -137,29 +138,29 @@ BOOST_AUTO_TEST_CASE(the_time_at_a_place_that_is_lost_is_in_the_phases_too) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_told_before_it_is_durable) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto slot = g.add_runner();
-  g.store_error = error{errc::store_unusable, "disk full", {}};
+  g.store.trouble = error{errc::store_unusable, "disk full", {}};
   auto t = g.begin({});
   g.answer(slot, measured(1));
-  BOOST_TEST(g.writes >= 1);
+  BOOST_TEST(g.store.writes >= 1);
   BOOST_TEST(g.status_of(t).counts.proposed == 0u);
   BOOST_TEST(slot->hand.empty()); // its credit has not come back either
   g.pass(5s);
   BOOST_TEST(g.status_of(t).counts.proposed == 0u);
-  g.store_error.reset();
+  g.store.trouble.reset();
   g.pass(2s);
   BOOST_TEST(g.status_of(t).counts.proposed == 1u);
   BOOST_TEST(slot->hand.size() == 1u);
-  BOOST_TEST(g.records.size() == 1u);
+  BOOST_TEST(g.store.records.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_store_that_stays_broken_ends_the_session_with_its_error) {
   recorder_options recording;
   recording.give_up_after = 30s;
-  graph g(with(1, 1), recording);
+  boost_world g({.scheduling = with(1, 1), .recording = recording});
   g.add_runner()->answer = by_itself([](double) { return 1; });
-  g.store_error = error{errc::store_unusable, "disk full", {}};
+  g.store.trouble = error{errc::store_unusable, "disk full", {}};
   auto t = g.begin({});
   g.pass(29s);
   BOOST_TEST(!g.report(t));
@@ -176,25 +177,25 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_process_holds_is_waited_for_and_nothin
   recorder_options recording;
   recording.give_up_after = 30s;
   recording.wait_for_holder = 20min;
-  graph g(with(1, 1), recording);
+  boost_world g({.scheduling = with(1, 1), recording});
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return 10 - x; });
-  g.store_error = error{errc::store_busy, "process 7 (attune tune) has it", {}};
+  g.store.trouble = error{errc::store_busy, "process 7 (attune tune) has it", {}};
   auto t = g.begin({});
   g.pass(10min, 1s);
   BOOST_TEST(!g.report(t));
   const auto ran = slot->orders;
   BOOST_TEST(ran > 0);
-  g.store_error.reset();
+  g.store.trouble.reset();
   g.pass(5s);
   const auto report = g.report(t);
   BOOST_REQUIRE(report);
   BOOST_CHECK(report->reason == search::stop_reason::exhausted);
-  BOOST_TEST(g.records.size() == 8u);
+  BOOST_TEST(g.store.records.size() == 8u);
   BOOST_TEST(slot->orders == 8);
 
   // Not for ever.
-  graph never(with(1, 1), recording);
+  boost_world never({.scheduling = with(1, 1), .recording = recording});
   never.add_runner()->answer = by_itself([](double) { return 1; });
   never.store_error = error{errc::store_busy, "process 7 (attune tune) has it", {}};
   auto u = never.begin({});
@@ -206,9 +207,9 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_process_holds_is_waited_for_and_nothin
 
 BOOST_AUTO_TEST_CASE(a_session_that_is_called_back_does_not_wait_for_a_broken_store) {
   for (const bool before : {true, false}) {
-    graph g(with(1, 1, 2));
+    boost_world g({.scheduling = with(1, 1, 2)});
     auto slot = g.add_runner();
-    g.store_error = error{errc::store_unusable, "disk full", {}};
+    g.store.trouble = error{errc::store_unusable, "disk full", {}};
     auto t = g.begin({});
     if (before) g.answer(slot, measured(1));
     caf::anon_send(t, atom::cancel::value);
@@ -220,23 +221,23 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_called_back_does_not_wait_for_a_broken_st
     BOOST_CHECK(report->reason == search::stop_reason::interrupted);
     BOOST_TEST(report->counts.measured == 0u);
     BOOST_TEST(!report->best);
-    BOOST_TEST(g.records.empty());
+    BOOST_TEST(g.store.records.empty());
   }
 }
 
 BOOST_AUTO_TEST_CASE(results_that_arrive_while_the_disk_is_busy_share_the_next_write) {
-  graph g(with(4, 1, 4));
-  std::vector<std::shared_ptr<run_bench>> slots;
+  boost_world g({.scheduling = with(4, 1, 4)});
+  std::vector<std::shared_ptr<fake_runner>> slots;
   for (int i = 0; i < 4; ++i) slots.push_back(g.add_runner("slot" + std::to_string(i)));
   g.begin({});
   for (auto& s : slots) {
     BOOST_REQUIRE(s->hand.size() == 1u);
-    s->reply(measured(1)); // not drained: all four answers wait together
+    g.reply(s, measured(1)); // not drained: all four answers wait together
   }
-  const int before = g.writes;
+  const int before = g.store.writes;
   g.drain();
-  BOOST_TEST(g.records.size() == 4u);
-  BOOST_TEST(g.writes - before <= 2);
+  BOOST_TEST(g.store.records.size() == 4u);
+  BOOST_TEST(g.store.writes - before <= 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -244,11 +245,11 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(the_cache)
 
 BOOST_AUTO_TEST_CASE(a_second_session_is_answered_from_memory) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
   g.report(g.begin({}));
-  graph::task_options wider;
+  tuner_options wider;
   wider.size = 10;
   const auto report = g.report(g.begin(wider));
   BOOST_REQUIRE(report);
@@ -256,10 +257,10 @@ BOOST_AUTO_TEST_CASE(a_second_session_is_answered_from_memory) {
   BOOST_TEST(report->counts.measured == 2u);
   BOOST_TEST(slot->orders == 10);
   // Each step, a hit's too, names the record of its result.
-  BOOST_TEST(g.steps.size() == 18u);
-  for (const auto& step : g.steps) {
+  BOOST_TEST(g.store.steps.size() == 18u);
+  for (const auto& step : g.store.steps) {
     BOOST_REQUIRE(step.record != 0u);
-    BOOST_TEST(g.records[step.record - 1].what->key.hex() == step.what->key.hex());
+    BOOST_TEST(g.store.records[step.record - 1].what->key.hex() == step.what->key.hex());
   }
 }
 
@@ -268,8 +269,8 @@ namespace {
 double flat_cost(double x) { return x == 0 ? 1 : 5; }
 
 /// One slot, one trial at a time, and what another session has measured: x = 0, 2, 4, 6 of 0 … 7.
-struct half_known : graph {
-  half_known() : graph(with(1, 1, 1)), slot(add_runner()) {
+struct half_known : boost_world {
+  half_known() : boost_world({.scheduling = with(1, 1, 1)}), slot(add_runner()) {
     slot->answer = by_itself(flat_cost);
     task_options even;
     even.shape = [](task_spec& spec) { spec.parameters[0].domain = integer_range{0, 6, 2, false}; };
@@ -277,14 +278,14 @@ struct half_known : graph {
     BOOST_REQUIRE(records.size() == 4u);
     steps.clear();
   }
-  std::shared_ptr<run_bench> slot;
+  std::shared_ptr<fake_runner> slot;
 };
 
 } // namespace
 
 BOOST_AUTO_TEST_CASE(what_lies_between_equal_results_is_estimated_and_never_recorded) {
   half_known g;
-  graph::task_options all;
+  tuner_options all;
   all.near = 0.02;
   const auto report = g.report(g.begin(all));
   BOOST_REQUIRE(report);
@@ -295,16 +296,16 @@ BOOST_AUTO_TEST_CASE(what_lies_between_equal_results_is_estimated_and_never_reco
   BOOST_TEST(report->counts.estimated == 2u);
   BOOST_TEST(report->best->config.text() == "x=0");
   // Nothing of an estimate is recorded, and the steps tell it from what was measured.
-  BOOST_TEST(g.records.size() == 6u);
-  BOOST_REQUIRE(g.steps.size() == 8u);
-  for (const auto& s : g.steps) {
+  BOOST_TEST(g.store.records.size() == 6u);
+  BOOST_REQUIRE(g.store.steps.size() == 8u);
+  for (const auto& s : g.store.steps) {
     const double x = x_of(*s.what);
     BOOST_TEST(s.guess.has_value() == (x == 3 || x == 5));
     BOOST_TEST((s.result == nullptr) == s.guess.has_value());
     if (s.guess) BOOST_TEST(s.guess->value == 5.0);
   }
   // The next session knows nothing of them either.
-  graph::task_options exact;
+  tuner_options exact;
   const auto measured = g.report(g.begin(exact));
   BOOST_TEST(measured->counts.measured == 2u);
   BOOST_TEST(measured->counts.cached == 6u);
@@ -312,11 +313,11 @@ BOOST_AUTO_TEST_CASE(what_lies_between_equal_results_is_estimated_and_never_reco
 
 BOOST_AUTO_TEST_CASE(a_session_with_estimates_goes_on_from_its_steps) {
   half_known g;
-  graph::task_options all;
+  tuner_options all;
   all.near = 0.02;
   BOOST_REQUIRE(g.report(g.begin(all)));
   const auto orders = g.slot->orders;
-  all.past = g.steps;
+  all.past = g.store.steps;
   const auto again = g.report(g.begin(all));
   BOOST_REQUIRE(again);
   BOOST_TEST(g.slot->orders == orders);
@@ -328,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_session_with_estimates_goes_on_from_its_steps) {
 
 BOOST_AUTO_TEST_CASE(who_waits_for_what_another_estimates_measures_it) {
   half_known g;
-  graph::task_options all;
+  tuner_options all;
   auto near = all;
   near.near = 0.02;
   const auto a = g.add_tuner(near), b = g.add_tuner(all);
@@ -342,23 +343,23 @@ BOOST_AUTO_TEST_CASE(who_waits_for_what_another_estimates_measures_it) {
   // Nothing that is no measurement reaches the session that wants measurements.
   BOOST_TEST(measured->counts.estimated == 0u);
   BOOST_TEST(measured->counts.measured + measured->counts.cached == 8u);
-  BOOST_TEST(g.records.size() == 8u);
+  BOOST_TEST(g.store.records.size() == 8u);
 }
 
 BOOST_AUTO_TEST_CASE(what_others_forget_is_forgotten_in_memory) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
   BOOST_REQUIRE(g.report(g.begin({})));
   BOOST_TEST(slot->orders == 8);
-  caf::anon_send(g.cache, atom::invalidate::value, task_list{{g.records[0].what->of->identity.task_key}});
+  caf::anon_send(g.cache, atom::invalidate::value, task_list{{g.store.records[0].what->of->identity.task_key}});
   g.drain();
   BOOST_REQUIRE(g.report(g.begin({})));
   BOOST_TEST(slot->orders == 16);
 }
 
 BOOST_AUTO_TEST_CASE(two_sessions_that_want_the_same_fly_once) {
-  graph g(with(1, 1, 2));
+  boost_world g({.scheduling = with(1, 1, 2)});
   auto slot = g.add_runner();
   auto a = g.begin({}), b = g.begin({});
   for (int i = 0; i < 8; ++i) g.answer(slot, measured(i + 1));
@@ -368,13 +369,13 @@ BOOST_AUTO_TEST_CASE(two_sessions_that_want_the_same_fly_once) {
   BOOST_TEST(slot->orders == 8);
   BOOST_TEST(ra->counts.measured + rb->counts.measured == 8u);
   BOOST_TEST(ra->counts.cached + rb->counts.cached == 8u);
-  BOOST_TEST(g.records.size() == 8u);
+  BOOST_TEST(g.store.records.size() == 8u);
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_for_a_flight_that_is_called_back_flies_instead) {
-  graph g(with(1, 1, 2));
+  boost_world g({.scheduling = with(1, 1, 2)});
   auto slot = g.add_runner();
-  graph::task_options one;
+  tuner_options one;
   one.trials = 1;
   auto a = g.begin(one), b = g.begin(one);
   BOOST_TEST(slot->orders == 1);
@@ -391,9 +392,9 @@ BOOST_AUTO_TEST_CASE(who_waits_for_a_flight_that_is_called_back_flies_instead) {
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_for_a_flight_that_is_stopped_early_flies_if_it_would_not_be) {
-  graph g(with(1, 1, 2));
+  boost_world g({.scheduling = with(1, 1, 2)});
   auto slot = g.add_runner();
-  graph::task_options one;
+  tuner_options one;
   one.trials = 1;
   auto a = g.begin(one), b = g.begin(one);
   BOOST_TEST(slot->orders == 1);
@@ -405,18 +406,18 @@ BOOST_AUTO_TEST_CASE(who_waits_for_a_flight_that_is_stopped_early_flies_if_it_wo
   BOOST_TEST(!g.report(a)->best.has_value());
   BOOST_CHECK(g.report(a)->reason == search::stop_reason::no_valid);
   BOOST_TEST(g.report(b)->counts.measured == 1u);
-  BOOST_TEST(g.records.size() == 2u);
+  BOOST_TEST(g.store.records.size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(a_trial_takes_the_best_so_far_along_and_what_is_stopped_early_is_told_so) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto slot = g.add_runner();
   std::vector<std::optional<double>> rivals;
   slot->answer = [&](const run_order& o) {
     rivals.push_back(o.what->rival);
     return rivals.size() == 2 ? stopped_early(9, 5) : measured(5.0 - static_cast<double>(rivals.size()) + 1);
   };
-  graph::task_options three;
+  tuner_options three;
   three.trials = 3;
   const auto report = g.report(g.begin(three));
   BOOST_REQUIRE(report);
@@ -427,11 +428,11 @@ BOOST_AUTO_TEST_CASE(a_trial_takes_the_best_so_far_along_and_what_is_stopped_ear
   BOOST_TEST(report->counts.measured == 3u);
   BOOST_TEST(report->counts.bounded == 1u);
   BOOST_TEST(report->best->result->measured()->value == 3.0);
-  BOOST_TEST(g.records[1].result->bounded()->value == 9.0);
+  BOOST_TEST(g.store.records[1].result->bounded()->value == 9.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_candidates_failure_is_remembered_and_the_machines_is_not) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = [](const run_order& o) {
     return run_failed(x_of(*o.what) < 4 ? failure_kind::run_error : failure_kind::internal);
@@ -450,19 +451,19 @@ BOOST_AUTO_TEST_CASE(a_candidates_failure_is_remembered_and_the_machines_is_not)
 BOOST_AUTO_TEST_CASE(what_is_measured_again_after_its_eviction_is_not_dropped_from_the_store) {
   storage::cache_limits limits;
   limits.entries = 4;
-  graph g({}, {}, limits);
+  boost_world g({.cache = limits});
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
   g.report(g.begin({})); // 0 to 7: 0 to 3 have gone
-  graph::task_options first;
+  tuner_options first;
   first.size = 2;
   g.report(g.begin(first)); // 0 and 1 are back, 4 and 5 have gone
   caf::anon_send(g.cache, atom::flush::value);
   g.drain();
   std::set<std::string> gone;
-  for (const auto& k : g.dropped) gone.insert(k.hex());
+  for (const auto& k : g.store.dropped) gone.insert(k.hex());
   std::set<std::string> wanted;
-  for (const auto& r : g.records)
+  for (const auto& r : g.store.records)
     if (const double x = x_of(*r.what); x >= 2 && x < 6) wanted.insert(r.what->key.hex());
   BOOST_TEST(gone == wanted, boost::test_tools::per_element());
 }
@@ -471,7 +472,7 @@ namespace {
 
 /// A store's cache as a stand-in: what was recorded, and how often it was asked.
 struct stand_in {
-  graph* of = nullptr;
+  boost_world* of = nullptr;
   std::map<std::string, outcome_ptr> extra; ///< by canonical form: what it had from before
   int asked = 0;
   std::vector<storage::recalled> operator()(std::span<const trial_ptr> all) {
@@ -482,8 +483,8 @@ struct stand_in {
         out[i].entry = storage::cached{all[i]->key, all[i]->of->identity.task_key, all[i]->canonical, id, o};
       };
       if (const auto at = extra.find(all[i]->canonical); at != extra.end()) give(at->second, 1000);
-      for (const auto& r : of->records)
-        if (r.what->key == all[i]->key && conclusive(*r.result)) give(r.result, r.record);
+      for (const auto& r : of->store.records)
+        if (r.what->key == all[i]->key && conclusive(*r.result)) give(r.result, r.id);
       if (!out[i].entry) out[i].cause = storage::miss_cause::other_target;
     }
     return out;
@@ -504,7 +505,7 @@ BOOST_AUTO_TEST_CASE(what_went_from_memory_is_found_in_the_store) {
   storage::cache_limits limits;
   limits.entries = 2;
   auto below = std::make_shared<stand_in>();
-  graph g({}, {}, limits, [below](std::span<const trial_ptr> all) { return (*below)(all); });
+  boost_world g({.cache = limits, .archive = [below](std::span<const trial_ptr> all) { return (*below)(all); }});
   below->of = &g;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
@@ -515,17 +516,18 @@ BOOST_AUTO_TEST_CASE(what_went_from_memory_is_found_in_the_store) {
   BOOST_TEST(report->counts.cached == 8u);
   BOOST_TEST(slot->orders == 8);
   BOOST_TEST(below->asked > 0);
-  BOOST_TEST(g.dropped.empty());
+  BOOST_TEST(g.store.dropped.empty());
   caf::anon_send(g.cache, atom::flush::value);
   g.drain();
   // Each was used when it was filled in and when it was hit; the last uses are in the order of the trials.
-  BOOST_REQUIRE(g.used.size() >= 8u);
-  for (std::size_t i = 0; i < 8; ++i) BOOST_TEST(g.used[g.used.size() - 8 + i].record == i + 1);
+  BOOST_REQUIRE(g.store.used.size() >= 8u);
+  for (std::size_t i = 0; i < 8; ++i) BOOST_TEST(g.store.used[g.store.used.size() - 8 + i].record == i + 1);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_store_knows_from_before_is_not_measured_and_is_told_in_order) {
   auto below = std::make_shared<stand_in>();
-  graph g(with(1, 1, 4), {}, {}, [below](std::span<const trial_ptr> all) { return (*below)(all); });
+  boost_world g(
+      {.scheduling = with(1, 1, 4), .archive = [below](std::span<const trial_ptr> all) { return (*below)(all); }});
   below->of = &g;
   for (const auto* x : {"1", "3", "6"}) {
     const configuration c(arguments{{"x", value(std::int64_t{std::stoi(x)})}});
@@ -533,14 +535,14 @@ BOOST_AUTO_TEST_CASE(what_the_store_knows_from_before_is_not_measured_and_is_tol
   }
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
-  graph::task_options o;
+  tuner_options o;
   o.stored = true;
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
   BOOST_TEST(report->counts.cached == 3u);
   BOOST_TEST(report->counts.measured == 5u);
   BOOST_TEST(slot->orders == 5);
-  for (const auto& s : g.steps) BOOST_TEST((s.record == 1000u) == s.from_cache);
+  for (const auto& s : g.store.steps) BOOST_TEST((s.record == 1000u) == s.from_cache);
   const auto c = *g.ask<cache_statistics>(g.cache, atom::statistic::value);
   BOOST_TEST(c.hits == 3u);
   BOOST_TEST(c.misses == 5u);
@@ -548,10 +550,11 @@ BOOST_AUTO_TEST_CASE(what_the_store_knows_from_before_is_not_measured_and_is_tol
 
 BOOST_AUTO_TEST_CASE(two_sessions_that_ask_the_store_for_the_same_fly_once) {
   auto below = std::make_shared<stand_in>();
-  graph g(with(1, 1, 2), {}, {}, [below](std::span<const trial_ptr> all) { return (*below)(all); });
+  boost_world g(
+      {.scheduling = with(1, 1, 2), .archive = [below](std::span<const trial_ptr> all) { return (*below)(all); }});
   below->of = &g;
   auto slot = g.add_runner();
-  graph::task_options o;
+  tuner_options o;
   o.stored = true;
   auto a = g.begin(o), b = g.begin(o);
   for (int i = 0; i < 8; ++i) g.answer(slot, measured(i + 1));
@@ -562,12 +565,12 @@ BOOST_AUTO_TEST_CASE(two_sessions_that_ask_the_store_for_the_same_fly_once) {
 }
 
 BOOST_AUTO_TEST_CASE(an_archive_that_is_gone_costs_a_measurement_and_no_more) {
-  graph g({}, {}, {}, [](std::span<const trial_ptr>) { return std::vector<storage::recalled>{}; });
+  boost_world g({.archive = [](std::span<const trial_ptr>) { return std::vector<storage::recalled>{}; }});
   caf::anon_send_exit(g.archive, caf::exit_reason::kill);
   g.drain();
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
-  graph::task_options o;
+  tuner_options o;
   o.stored = true;
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -577,10 +580,11 @@ BOOST_AUTO_TEST_CASE(an_archive_that_is_gone_costs_a_measurement_and_no_more) {
 BOOST_AUTO_TEST_CASE(a_session_that_is_cancelled_while_the_store_is_asked_measures_nothing) {
   // The cancellation comes at every possible moment.
   for (std::size_t steps = 0; steps < 60; ++steps) {
-    graph g(with(1, 1, 2), {}, {},
-            [](std::span<const trial_ptr> all) { return std::vector<storage::recalled>(all.size()); });
+    boost_world g({.scheduling = with(1, 1, 2), .archive = [](std::span<const trial_ptr> all) {
+                     return std::vector<storage::recalled>(all.size());
+                   }});
     auto slot = g.add_runner();
-    graph::task_options o;
+    tuner_options o;
     o.stored = true;
     auto t = g.add_tuner(o);
     caf::anon_send(t, atom::begin::value);
@@ -594,32 +598,33 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_cancelled_while_the_store_is_asked_measur
     const auto report = g.report(t);
     BOOST_REQUIRE_MESSAGE(report, "no end after " << steps << " messages");
     BOOST_CHECK(report->reason == search::stop_reason::interrupted);
-    BOOST_TEST(g.records.empty());
+    BOOST_TEST(g.store.records.empty());
   }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_invalidated_is_gone_from_memory_and_from_the_store) {
   auto below = std::make_shared<stand_in>();
-  graph g({}, {}, {}, [below](std::span<const trial_ptr>) { return std::vector<storage::recalled>{}; });
+  boost_world g({.archive = [below](std::span<const trial_ptr>) { return std::vector<storage::recalled>{}; }});
+  g.store.entries_forgotten = 77;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
   const auto first = g.report(g.begin({}));
   const auto task = first->of->identity.task_key.hex();
   BOOST_TEST(*g.ask<std::uint64_t>(g.cache, atom::invalidate::value, task) == 77u);
-  BOOST_REQUIRE_EQUAL(g.invalidated.size(), 1u);
-  BOOST_TEST(g.invalidated[0] == task);
+  BOOST_REQUIRE_EQUAL(g.store.invalidated.size(), 1u);
+  BOOST_TEST(g.store.invalidated[0] == task);
   // All uses were told before: none brings an entry back.
-  BOOST_TEST(g.used.size() == 8u);
+  BOOST_TEST(g.store.used.size() == 8u);
   g.report(g.begin({}));
   BOOST_TEST(slot->orders == 16);
 }
 
 BOOST_AUTO_TEST_CASE(a_fresh_session_asks_nobody) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return x; });
   g.report(g.begin({}));
-  graph::task_options fresh;
+  tuner_options fresh;
   fresh.fresh = true;
   const auto report = g.report(g.begin(fresh));
   BOOST_TEST(slot->orders == 16);
@@ -631,7 +636,7 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(the_scheduler)
 
 BOOST_AUTO_TEST_CASE(no_more_is_in_flight_than_there_are_credits) {
-  graph g(with(1, 1, 3));
+  boost_world g({.scheduling = with(1, 1, 3)});
   auto slot = g.add_runner();
   auto t = g.begin({});
   for (int i = 0; i < 8; ++i) {
@@ -643,10 +648,10 @@ BOOST_AUTO_TEST_CASE(no_more_is_in_flight_than_there_are_credits) {
 }
 
 BOOST_AUTO_TEST_CASE(no_build_goes_on_beside_a_timed_run) {
-  graph g(with(1, 2));
+  boost_world g({.scheduling = with(1, 2)});
   auto slot = g.add_runner();
   auto b0 = g.add_builder("b0"), b1 = g.add_builder("b1");
-  graph::task_options o;
+  tuner_options o;
   o.build = true;
   auto t = g.begin(o);
   int steps = 0;
@@ -664,10 +669,10 @@ BOOST_AUTO_TEST_CASE(no_build_goes_on_beside_a_timed_run) {
 }
 
 BOOST_AUTO_TEST_CASE(a_builder_that_dies_costs_one_more_try_elsewhere) {
-  graph g(with(1, 2, 1));
+  boost_world g({.scheduling = with(1, 2, 1)});
   auto slot = g.add_runner();
   auto b0 = g.add_builder("b0"), b1 = g.add_builder("b1");
-  graph::task_options o;
+  tuner_options o;
   o.build = true;
   o.trials = 1;
   auto t = g.begin(o);
@@ -683,9 +688,9 @@ BOOST_AUTO_TEST_CASE(a_builder_that_dies_costs_one_more_try_elsewhere) {
 }
 
 BOOST_AUTO_TEST_CASE(a_runner_lost_with_a_trial_in_hand_and_a_candidate_that_loses_two) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1"), s2 = g.add_runner("s2");
-  graph::task_options o;
+  tuner_options o;
   o.trials = 2;
   auto t = g.begin(o);
   BOOST_TEST(s0->orders == 1);
@@ -703,9 +708,9 @@ BOOST_AUTO_TEST_CASE(a_runner_lost_with_a_trial_in_hand_and_a_candidate_that_los
 BOOST_AUTO_TEST_CASE(an_order_that_a_dead_runner_never_looked_at_is_a_lost_device) {
   bool overtaken = false; // the order was on its way when the runner died
   for (std::size_t steps = 0; !overtaken; ++steps) {
-    graph g(with(1, 1, 1));
+    boost_world g({.scheduling = with(1, 1, 1)});
     auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1");
-    graph::task_options o;
+    tuner_options o;
     o.trials = 1;
     auto t = g.add_tuner(o);
     caf::anon_send(t, atom::begin::value);
@@ -728,9 +733,9 @@ BOOST_AUTO_TEST_CASE(an_order_that_a_dead_runner_never_looked_at_is_a_lost_devic
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_from_a_place_that_left_changes_nothing_of_the_trial_that_is_elsewhere) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1");
-  graph::task_options o;
+  tuner_options o;
   o.trials = 1;
   auto t = g.begin(o);
   BOOST_TEST(s0->orders == 1);
@@ -752,7 +757,7 @@ BOOST_AUTO_TEST_CASE(an_answer_from_a_place_that_left_changes_nothing_of_the_tri
 }
 
 BOOST_AUTO_TEST_CASE(a_run_beyond_its_limit_is_stopped_and_its_answer_counts_as_the_timeout) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto slot = g.add_runner();
   auto t = g.begin({});
   g.pass(14s); // the limit of 10 s, and the margin in which the process supervisor strikes first
@@ -767,9 +772,9 @@ BOOST_AUTO_TEST_CASE(a_run_beyond_its_limit_is_stopped_and_its_answer_counts_as_
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_after_the_trial_was_given_up_only_frees_the_place) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto slot = g.add_runner();
-  graph::task_options o;
+  tuner_options o;
   o.trials = 1;
   auto t = g.begin(o);
   g.pass(30s);
@@ -777,21 +782,21 @@ BOOST_AUTO_TEST_CASE(an_answer_after_the_trial_was_given_up_only_frees_the_place
   const auto report = g.report(t);
   BOOST_REQUIRE(report);
   BOOST_TEST(report->counts.failed[static_cast<std::size_t>(failure_kind::run_timeout)] == 1u);
-  BOOST_TEST(g.records.size() == 1u);
-  graph::task_options other;
+  BOOST_TEST(g.store.records.size() == 1u);
+  tuner_options other;
   other.name = "other";
   other.trials = 1;
   auto next = g.begin(other);
   BOOST_TEST(slot->orders == 1); // still out of service
   g.answer(slot, measured(0.001));
-  BOOST_TEST(g.records.size() == 1u);
+  BOOST_TEST(g.store.records.size() == 1u);
   BOOST_TEST(slot->orders == 2);
   g.answer(slot, measured(3));
   BOOST_TEST(g.report(next)->best->result->measured()->value == 3.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_fleet_with_no_device_ends_by_itself_and_says_why) {
-  graph g;
+  boost_world g;
   auto t = g.begin({});
   BOOST_TEST(!g.report(t));
   for (int i = 0; i < 30 && !g.report(t); ++i) g.pass(31s, 1s);
@@ -803,11 +808,11 @@ BOOST_AUTO_TEST_CASE(a_fleet_with_no_device_ends_by_itself_and_says_why) {
 }
 
 BOOST_AUTO_TEST_CASE(credits_are_shared_and_come_back_when_a_session_ends) {
-  graph g(with(1, 1, 6));
+  boost_world g({.scheduling = with(1, 1, 6)});
   auto slot = g.add_runner();
   auto a = g.begin({});
   BOOST_TEST(g.status_of(a).window == 6u);
-  graph::task_options other;
+  tuner_options other;
   other.name = "other";
   other.trials = 2;
   auto b = g.begin(other);
@@ -824,12 +829,12 @@ BOOST_AUTO_TEST_SUITE(ends)
 BOOST_AUTO_TEST_CASE(cancel_at_every_step_leaves_nothing_behind) {
   // The message after which the cancel comes goes through the whole life of the session.
   for (std::size_t after = 0; after < 160; ++after) {
-    graph g(with(1, 1, 3));
+    boost_world g({.scheduling = with(1, 1, 3)});
     auto slot = g.add_runner();
     auto maker = g.add_builder();
     slot->answer = by_itself([](double x) { return x + 1; });
     maker->answer = [](const build_order&) { return built(); };
-    graph::task_options o;
+    tuner_options o;
     o.build = true;
     auto t = g.add_tuner(o);
     caf::anon_send(t, atom::begin::value);
@@ -838,8 +843,8 @@ BOOST_AUTO_TEST_CASE(cancel_at_every_step_leaves_nothing_behind) {
     g.drain();
     const auto report = g.report(t);
     BOOST_REQUIRE_MESSAGE(report, "no report when cancelled after " << after << " messages");
-    BOOST_TEST(report->counts.proposed == g.records.size());
-    BOOST_TEST(report->counts.proposed == g.steps.size());
+    BOOST_TEST(report->counts.proposed == g.store.records.size());
+    BOOST_TEST(report->counts.proposed == g.store.steps.size());
     const auto s = *g.ask<scheduler_status>(g.scheduler, atom::status::value);
     BOOST_TEST(s.in_hand == 0u);
     BOOST_TEST(s.clients == 0u);
@@ -848,7 +853,7 @@ BOOST_AUTO_TEST_CASE(cancel_at_every_step_leaves_nothing_behind) {
 }
 
 BOOST_AUTO_TEST_CASE(cancel_during_a_run_waits_until_the_slot_is_free) {
-  graph g(with(1, 1, 2));
+  boost_world g({.scheduling = with(1, 1, 2)});
   auto slot = g.add_runner();
   auto t = g.begin({});
   g.answer(slot, measured(4));
@@ -862,13 +867,13 @@ BOOST_AUTO_TEST_CASE(cancel_during_a_run_waits_until_the_slot_is_free) {
   BOOST_CHECK(report->reason == search::stop_reason::interrupted);
   BOOST_TEST(report->counts.proposed == 1u);
   BOOST_TEST(report->best->result->measured()->value == 4.0);
-  BOOST_TEST(g.records.size() == 1u);
+  BOOST_TEST(g.store.records.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(time_ends_a_search_by_the_virtual_clock) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto slot = g.add_runner();
-  graph::task_options o;
+  tuner_options o;
   o.time = 5s;
   auto t = g.begin(o);
   g.answer(slot, measured(1));
@@ -884,7 +889,7 @@ BOOST_AUTO_TEST_CASE(time_ends_a_search_by_the_virtual_clock) {
 }
 
 BOOST_AUTO_TEST_CASE(all_that_fails_ends_as_no_valid_and_has_no_best) {
-  graph g;
+  boost_world g;
   g.add_runner()->answer = [](const run_order&) { return run_failed(failure_kind::run_error, "boom"); };
   const auto report = g.report(g.begin({}));
   BOOST_REQUIRE(report);
@@ -895,9 +900,9 @@ BOOST_AUTO_TEST_CASE(all_that_fails_ends_as_no_valid_and_has_no_best) {
 }
 
 BOOST_AUTO_TEST_CASE(a_machine_on_which_everything_fails_does_not_eat_a_large_space) {
-  graph g;
+  boost_world g;
   g.add_runner()->answer = [](const run_order&) { return run_failed(failure_kind::internal, "no memory"); };
-  graph::task_options o;
+  tuner_options o;
   o.size = 1000;
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -906,15 +911,15 @@ BOOST_AUTO_TEST_CASE(a_machine_on_which_everything_fails_does_not_eat_a_large_sp
 }
 
 BOOST_AUTO_TEST_CASE(the_greatest_is_best_where_the_goal_is_to_maximize) {
-  graph g;
+  boost_world g;
   g.add_runner()->answer = by_itself([](double x) { return x; });
-  graph::task_options o;
+  tuner_options o;
   o.direction = goal::maximize;
   BOOST_TEST(g.report(g.begin(o))->best->config.text() == "x=7");
 }
 
 BOOST_AUTO_TEST_CASE(pause_holds_proposals_and_resume_lets_them_go) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   auto slot = g.add_runner();
   auto t = g.begin({});
   BOOST_TEST(g.ask<caf::ok_atom>(t, atom::pause::value).has_value());
@@ -929,8 +934,8 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(callers_that_measure)
 
 BOOST_AUTO_TEST_CASE(ask_and_tell_go_through_cache_and_store) {
-  graph g(with(1, 1, 2));
-  graph::task_options o;
+  boost_world g({.scheduling = with(1, 1, 2)});
+  tuner_options o;
   o.by_caller = true;
   o.size = 3;
   auto t = g.begin(o);
@@ -942,19 +947,19 @@ BOOST_AUTO_TEST_CASE(ask_and_tell_go_through_cache_and_store) {
     BOOST_TEST(g.ask<caf::ok_atom>(t, atom::tell::value, (*trial)->number,
                                    outcome_ptr(std::make_shared<const outcome>(result)))
                    .has_value());
-    BOOST_TEST(g.records.size() == static_cast<std::size_t>(i) + 1);
+    BOOST_TEST(g.store.records.size() == static_cast<std::size_t>(i) + 1);
   }
   BOOST_TEST(!g.ask<trial_ptr>(t, atom::ask::value).has_value());
   BOOST_TEST(g.report(t)->best->config.text() == "x=0");
   // What a caller measured is known to everybody.
-  graph::task_options again = o;
+  tuner_options again = o;
   again.by_caller = false;
   BOOST_TEST(g.report(g.begin(again))->counts.cached == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(a_result_for_a_trial_that_is_not_lent_is_refused) {
-  graph g;
-  graph::task_options o;
+  boost_world g;
+  tuner_options o;
   o.by_caller = true;
   auto t = g.begin(o);
   outcome result;
@@ -971,7 +976,7 @@ BOOST_AUTO_TEST_SUITE(order)
 BOOST_AUTO_TEST_CASE(the_same_seed_and_results_in_the_same_order_give_the_same_trials) {
   std::vector<std::string> first;
   for (int round = 0; round < 2; ++round) {
-    graph g(with(2, 1, 4));
+    boost_world g({.scheduling = with(2, 1, 4)});
     auto s0 = g.add_runner("s0"), s1 = g.add_runner("s1");
     std::vector<std::string> seen;
     const auto f = [&seen](const run_order& o) {
@@ -979,7 +984,7 @@ BOOST_AUTO_TEST_CASE(the_same_seed_and_results_in_the_same_order_give_the_same_t
       return measured(std::abs(x_of(*o.what) - 31));
     };
     s0->answer = s1->answer = f;
-    graph::task_options o;
+    tuner_options o;
     o.size = 200;
     o.trials = 60;
     o.strategy = "annealing";
@@ -995,7 +1000,7 @@ BOOST_AUTO_TEST_CASE(the_same_seed_and_results_in_the_same_order_give_the_same_t
 }
 
 BOOST_AUTO_TEST_CASE(whoever_watches_sees_each_step_of_a_trial_once_and_in_order) {
-  graph g(with(1, 1, 1));
+  boost_world g({.scheduling = with(1, 1, 1)});
   g.add_runner()->answer = by_itself([](double) { return 1; });
   std::vector<event_kind> seen;
   auto w = g.system.spawn([&seen](watcher_actor::pointer) -> watcher_actor::behavior_type {
@@ -1004,7 +1009,7 @@ BOOST_AUTO_TEST_CASE(whoever_watches_sees_each_step_of_a_trial_once_and_in_order
     }};
   });
   BOOST_REQUIRE(g.ask<caf::ok_atom>(g.watch.to, atom::subscribe::value, w).has_value());
-  graph::task_options o;
+  tuner_options o;
   o.trials = 1;
   g.begin(o);
   const std::vector<event_kind> wanted{event_kind::session_started,

@@ -1,13 +1,14 @@
 // What happens around the trials: the best are measured again side by side, a reference shows the machine, doubtful
 // results are measured anew.
 #include "actors/model.hpp"
-#include "tests/actors/graph.hpp"
+#include "testing/boost_test.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 using namespace attune;
+using namespace attune::actors;
 using namespace attune::testing;
 using namespace std::chrono_literals;
 
@@ -31,7 +32,7 @@ run_report about(const trial& what, double v) { return what.once() ? sampled({v}
 
 /// Watches what is decided.
 struct listener {
-  explicit listener(graph& g) {
+  explicit listener(boost_world& g) {
     auto said_here = said;
     auto who = g.system.spawn([said_here](watcher_actor::pointer) -> watcher_actor::behavior_type {
       return {[said_here](atom::note, const event_batch& batch) {
@@ -55,7 +56,7 @@ struct listener {
 BOOST_AUTO_TEST_SUITE(the_finals)
 
 BOOST_AUTO_TEST_CASE(luck_is_not_crowned) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   // x=3 was lucky the first time.
   std::map<int, int> once;
@@ -65,7 +66,7 @@ BOOST_AUTO_TEST_CASE(luck_is_not_crowned) {
     const double truth = x == 3 ? 1.02 : x == 4 ? 1.0 : 2 + x;
     return about(*o.what, x == 3 && !o.what->once() ? 0.995 : truth);
   };
-  graph::task_options o;
+  tuner_options o;
   o.shape = with_default;
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -83,11 +84,11 @@ BOOST_AUTO_TEST_CASE(luck_is_not_crowned) {
     BOOST_TEST(s.which.result->measured()->samples.size() == s.how.rounds);
   }
   // Durable, and in the cache: who asks next has the new values.
-  BOOST_TEST(g.records.size() == 11u);
+  BOOST_TEST(g.store.records.size() == 11u);
   const auto amended =
-      std::count_if(g.steps.begin(), g.steps.end(), [](const auto& s) { return s.amends.has_value(); });
+      std::count_if(g.store.steps.begin(), g.store.steps.end(), [](const auto& s) { return s.amends.has_value(); });
   BOOST_TEST(amended == 3);
-  graph::task_options again = o;
+  tuner_options again = o;
   again.seed = 2;
   again.strategy = "random";
   again.trials = 8;
@@ -98,10 +99,10 @@ BOOST_AUTO_TEST_CASE(luck_is_not_crowned) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stated_number_of_repeats_is_run_exactly_so_often) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = [](const run_order& o) { return about(*o.what, 1.0); };
-  graph::task_options o;
+  tuner_options o;
   o.shape = [](task_spec& spec) { spec.run.repeats = {3, 3, 0}; };
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -111,21 +112,21 @@ BOOST_AUTO_TEST_CASE(a_stated_number_of_repeats_is_run_exactly_so_often) {
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_has_named_its_winner_names_it_again) {
-  std::vector<storage::step_item> past;
-  graph::task_options o;
+  std::vector<fake_store::step> past;
+  tuner_options o;
   o.shape = intervals;
   std::string winner;
   std::size_t settled = 0;
   {
-    graph g;
+    boost_world g;
     g.add_runner()->answer = [](const run_order& r) { return about(*r.what, 1 + 0.001 * x_of(*r.what)); };
     const auto report = g.report(g.begin(o));
     winner = report->best->config.text();
     settled = report->side_by_side.size();
     BOOST_TEST(settled >= 2u);
-    past = g.steps;
+    past = g.store.steps;
   }
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = [](const run_order& r) { return about(*r.what, 1.0); };
   o.past = past;
@@ -145,21 +146,21 @@ BOOST_AUTO_TEST_CASE(a_session_that_has_named_its_winner_names_it_again) {
 }
 
 BOOST_AUTO_TEST_CASE(without_time_for_a_round_the_best_stands_and_stands_again) {
-  graph::task_options o;
+  tuner_options o;
   o.shape = intervals;
   o.finals_until = nanoseconds(0);
   std::string best;
   {
-    graph g;
+    boost_world g;
     g.add_runner()->answer = [](const run_order& r) { return about(*r.what, 1 + 0.001 * x_of(*r.what)); };
     const auto report = g.report(g.begin(o));
     BOOST_REQUIRE(report);
     BOOST_TEST(report->final_runs == 1u);
     best = report->best->config.text();
     BOOST_TEST(best == "x=0");
-    o.past = g.steps;
+    o.past = g.store.steps;
   }
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = [](const run_order& r) { return about(*r.what, 1.0); };
   o.finals_until.reset();
@@ -171,12 +172,12 @@ BOOST_AUTO_TEST_CASE(without_time_for_a_round_the_best_stands_and_stands_again) 
 }
 
 BOOST_AUTO_TEST_CASE(they_follow_the_end_of_the_time_and_can_be_interrupted_then) {
-  graph::task_options o;
+  tuner_options o;
   o.shape = intervals;
   o.size = 100;
   o.time = 20s;
   for (const bool interrupted : {false, true}) {
-    graph g;
+    boost_world g;
     auto slot = g.add_runner();
     auto t = g.begin(o);
     bool began = false;
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(they_follow_the_end_of_the_time_and_can_be_interrupted_then
 }
 
 BOOST_AUTO_TEST_CASE(what_was_built_is_kept_for_the_finals) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   auto maker = g.add_builder();
   maker->answer = [](const build_order&) {
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(what_was_built_is_kept_for_the_finals) {
     if (o.what->once()) BOOST_TEST(seen.contains(o.built.get()));
     return about(*o.what, 1 + 0.001 * x_of(*o.what));
   };
-  graph::task_options o;
+  tuner_options o;
   o.build = true;
   o.shape = intervals;
   const auto report = g.report(g.begin(o));
@@ -234,12 +235,12 @@ BOOST_AUTO_TEST_CASE(what_was_built_is_kept_for_the_finals) {
 }
 
 BOOST_AUTO_TEST_CASE(a_finalist_that_fails_is_out_and_keeps_its_record) {
-  graph g;
+  boost_world g;
   g.add_runner()->answer = [](const run_order& o) {
     if (o.what->once() && x_of(*o.what) == 0) return run_failed(failure_kind::run_error);
     return about(*o.what, 1 + 0.001 * x_of(*o.what));
   };
-  graph::task_options o;
+  tuner_options o;
   o.size = 3;
   o.shape = intervals;
   const auto report = g.report(g.begin(o));
@@ -250,10 +251,10 @@ BOOST_AUTO_TEST_CASE(a_finalist_that_fails_is_out_and_keeps_its_record) {
 }
 
 BOOST_AUTO_TEST_CASE(they_are_interrupted_at_once_and_what_was_known_stands) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   slot->answer = [](const run_order& o) { return about(*o.what, 1 + 0.001 * x_of(*o.what)); };
-  graph::task_options o;
+  tuner_options o;
   o.shape = intervals;
   auto t = g.add_tuner(o);
   // By hand from the first finalist on.
@@ -287,8 +288,8 @@ namespace {
 
 /// Time passes with each run; a hog makes them slower.
 struct machine {
-  graph& g;
-  std::shared_ptr<run_bench> slot;
+  boost_world& g;
+  std::shared_ptr<fake_runner> slot;
   double slow = 1;
   int references = 0, repeats = 0;
   std::vector<int> trials{}; ///< x in the order in which they were measured
@@ -314,9 +315,9 @@ struct machine {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(it_is_run_now_and_then_and_is_no_trial) {
-  graph g;
+  boost_world g;
   machine m{g, g.add_runner()};
-  graph::task_options o;
+  tuner_options o;
   o.size = 60;
   o.trials = 60;
   o.shape = [](task_spec& spec) {
@@ -329,7 +330,7 @@ BOOST_AUTO_TEST_CASE(it_is_run_now_and_then_and_is_no_trial) {
   BOOST_REQUIRE(report);
   BOOST_TEST(report->counts.measured == 60u);
   BOOST_TEST(m.trials.size() == 60u);
-  BOOST_TEST(g.records.size() == 60u);
+  BOOST_TEST(g.store.records.size() == 60u);
   // 30 s of trials: a tenth of it and the first two seconds.
   BOOST_TEST(m.references >= 5);
   BOOST_TEST(m.references <= 12);
@@ -338,10 +339,10 @@ BOOST_AUTO_TEST_CASE(it_is_run_now_and_then_and_is_no_trial) {
 }
 
 BOOST_AUTO_TEST_CASE(a_disturbed_machine_is_noticed_and_its_trials_are_measured_anew) {
-  graph g;
+  boost_world g;
   listener heard(g);
   machine m{g, g.add_runner()};
-  graph::task_options o;
+  tuner_options o;
   o.size = 400;
   o.trials = 400;
   o.shape = [](task_spec& spec) {
@@ -377,7 +378,7 @@ BOOST_AUTO_TEST_CASE(a_disturbed_machine_is_noticed_and_its_trials_are_measured_
   BOOST_TEST(report->repeated == static_cast<std::uint64_t>(m.repeats));
   // Whatever was slow is known as it is.
   std::map<std::string, double> last;
-  for (const auto& r : g.records) last[r.what->config.text()] = r.result->measured()->value;
+  for (const auto& r : g.store.records) last[r.what->config.text()] = r.result->measured()->value;
   for (const auto& [config, value] : last) {
     const int x = std::stoi(config.substr(2));
     BOOST_TEST(std::abs(value / (1 + 0.1 * x) - 1) < 0.02, config << " is " << value);
@@ -385,10 +386,10 @@ BOOST_AUTO_TEST_CASE(a_disturbed_machine_is_noticed_and_its_trials_are_measured_
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_drift_is_taken_out_of_the_values) {
-  graph g;
+  boost_world g;
   listener heard(g);
   machine m{g, g.add_runner()};
-  graph::task_options o;
+  tuner_options o;
   o.size = 3000;
   o.trials = 3000;
   o.shape = [](task_spec& spec) {
@@ -404,20 +405,20 @@ BOOST_AUTO_TEST_CASE(a_slow_drift_is_taken_out_of_the_values) {
   BOOST_REQUIRE(report);
   BOOST_TEST(!heard.heard("disturbed"));
   double worst = 0, raw = 0;
-  for (const auto& r : g.records) {
+  for (const auto& r : g.store.records) {
     const double truth = 1 + 0.1 * x_of(*r.what);
     worst = std::max(worst, std::abs(r.result->measured()->value / truth - 1));
     raw = std::max(raw, r.result->measured()->samples[1] / truth - 1);
   }
   BOOST_TEST(raw > 0.06);
   BOOST_TEST(worst < 0.02, "off by " << worst);
-  BOOST_TEST(g.records.back().result->around.correction > 1.06);
+  BOOST_TEST(g.store.records.back().result->around.correction > 1.06);
 }
 
 BOOST_AUTO_TEST_CASE(it_goes_with_its_session) {
-  graph g;
+  boost_world g;
   machine m{g, g.add_runner()};
-  graph::task_options o;
+  tuner_options o;
   o.size = 4;
   o.shape = intervals;
   auto t = g.begin(o);
@@ -433,7 +434,7 @@ BOOST_AUTO_TEST_CASE(builds_beside_timed_runs_come_where_they_do_no_harm) {
   scheduler_options scheduling;
   scheduling.watch.ladder = schedulers::admission_ladder(1, false, 2, true);
   scheduling.dispatcher.admission = scheduling.watch.ladder.front();
-  graph g(scheduling);
+  boost_world g({.scheduling = scheduling});
   listener heard(g);
   machine m{g, g.add_runner()};
   auto maker = g.add_builder("b0"), second = g.add_builder("b1");
@@ -442,7 +443,7 @@ BOOST_AUTO_TEST_CASE(builds_beside_timed_runs_come_where_they_do_no_harm) {
         measure::build_result{std::make_shared<const measure::artifact>("/nonexistent/a", "a"), 2ms, {}, {}})};
   };
   maker->answer = second->answer = make;
-  graph::task_options o;
+  tuner_options o;
   o.size = 400;
   o.trials = 400;
   o.build = true;
@@ -463,7 +464,7 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(work_beside_the_trials)
 
 BOOST_AUTO_TEST_CASE(a_training_waits_for_the_timed_run_and_goes_before_the_next) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   g.begin({});
   BOOST_REQUIRE(slot->hand.size() == 1u);
@@ -488,7 +489,7 @@ BOOST_AUTO_TEST_CASE(a_training_waits_for_the_timed_run_and_goes_before_the_next
 }
 
 BOOST_AUTO_TEST_CASE(one_that_dies_at_it_holds_nothing_up) {
-  graph g;
+  boost_world g;
   auto slot = g.add_runner();
   // It is let in, and ends without a word.
   BOOST_TEST((g.ask<caf::ok_atom>(g.scheduler, atom::aside::value, std::uint64_t{1}).has_value()));
@@ -503,13 +504,13 @@ BOOST_AUTO_TEST_CASE(one_that_dies_at_it_holds_nothing_up) {
 BOOST_AUTO_TEST_CASE(a_search_with_a_model_that_asks_proposes_the_same) {
   std::vector<std::string> seen[2];
   for (const bool asks : {false, true}) {
-    graph g;
+    boost_world g;
     auto slot = g.add_runner();
     slot->answer = [&](const run_order& o) {
       seen[asks ? 1 : 0].push_back(o.what->config.text());
       return measured(1 + std::abs(x_of(*o.what) - 123));
     };
-    graph::task_options o;
+    tuner_options o;
     o.size = 400;
     o.trials = 60;
     o.strategy = "model";

@@ -1,11 +1,12 @@
 // Trainings beside the search: used at a fixed point whoever runs them, and however it ends.
 #include "actors/model.hpp"
-#include "tests/actors/graph.hpp"
+#include "testing/boost_test.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 using namespace attune;
+using namespace attune::actors;
 using namespace attune::testing;
 using namespace std::chrono_literals;
 
@@ -19,7 +20,7 @@ struct trainer {
 };
 
 struct setting {
-  explicit setting(std::uint32_t in_flight = 3) : g(with(in_flight)) {
+  explicit setting(std::uint32_t in_flight = 3) : g({.scheduling = with(in_flight)}) {
     slot = g.add_runner();
     slot->answer = [this](const run_order& o) {
       seen.push_back(o.what->config.text());
@@ -37,8 +38,8 @@ struct setting {
     o.in_flight = in_flight;
     return o;
   }
-  graph::task_options options() const {
-    graph::task_options o;
+  tuner_options options() const {
+    tuner_options o;
     o.size = 400;
     o.trials = 60;
     o.strategy = "model";
@@ -72,8 +73,8 @@ struct setting {
     g.drain();
   }
 
-  graph g;
-  std::shared_ptr<run_bench> slot;
+  boost_world g;
+  std::shared_ptr<fake_runner> slot;
   model_actor model;
   slow_model slow;
   std::shared_ptr<trainer> beside;
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(what_is_proposed_does_not_depend_on_who_trains_nor_on_how_l
     BOOST_REQUIRE(report);
     BOOST_TEST(report->counts.measured == 60u);
     BOOST_TEST(s.seen == want, boost::test_tools::per_element());
-    BOOST_TEST(s.g.steps.size() == 60u);
+    BOOST_TEST(s.g.store.steps.size() == 60u);
   }
 }
 
@@ -128,10 +129,10 @@ BOOST_AUTO_TEST_CASE(while_a_training_is_needed_results_are_kept_and_nothing_is_
   BOOST_REQUIRE(s.beside->hand.size() == 1u);
   // All that was in flight has come back and is durable; what the fixed point allows has been told, the rest waits.
   const auto held = s.g.status_of(t);
-  BOOST_TEST(s.g.records.size() == s.seen.size());
-  BOOST_TEST(held.counts.proposed < s.g.records.size());
-  BOOST_TEST(held.in_flight == s.g.records.size() - held.counts.proposed);
-  BOOST_TEST(s.g.steps.size() == held.counts.proposed);
+  BOOST_TEST(s.g.store.records.size() == s.seen.size());
+  BOOST_TEST(held.counts.proposed < s.g.store.records.size());
+  BOOST_TEST(held.in_flight == s.g.store.records.size() - held.counts.proposed);
+  BOOST_TEST(s.g.store.steps.size() == held.counts.proposed);
   s.g.pass(20s);
   BOOST_TEST(s.g.status_of(t).counts.proposed == held.counts.proposed);
   s.answer();
@@ -183,14 +184,14 @@ BOOST_AUTO_TEST_CASE(cancel_while_a_training_is_under_way_ends_at_once_and_loses
     s.train_by_hand();
     auto t = s.g.begin(s.options());
     for (int k = 0; k < after; ++k) s.answer();
-    const auto known = s.g.records.size();
+    const auto known = s.g.store.records.size();
     caf::anon_send(t, atom::cancel::value);
     s.g.drain();
     const auto report = s.g.report(t);
     BOOST_REQUIRE(report);
     BOOST_CHECK(report->reason == search::stop_reason::interrupted);
     BOOST_TEST(report->counts.proposed == known); // also those that the training had held back
-    BOOST_TEST(s.g.steps.size() == known);
+    BOOST_TEST(s.g.store.steps.size() == known);
     s.answer();
     const auto status = *s.g.ask<scheduler_status>(s.g.scheduler, atom::status::value);
     BOOST_TEST(status.in_hand == 0u);
@@ -209,8 +210,8 @@ BOOST_AUTO_TEST_CASE(cancel_at_every_step_of_a_search_that_trains_leaves_nothing
     s.g.drain();
     const auto report = s.g.report(t);
     BOOST_REQUIRE_MESSAGE(report, "no report when cancelled after " << after << " messages");
-    BOOST_TEST(report->counts.proposed == s.g.records.size());
-    BOOST_TEST(report->counts.proposed == s.g.steps.size());
+    BOOST_TEST(report->counts.proposed == s.g.store.records.size());
+    BOOST_TEST(report->counts.proposed == s.g.store.steps.size());
     BOOST_TEST((*s.g.ask<cache_statistics>(s.g.cache, atom::statistic::value)).flights == 0u);
   }
 }
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_pause_holds_what_a_training_lets_go) {
 BOOST_AUTO_TEST_CASE(a_session_played_back_from_its_journal_goes_on_as_if_it_had_never_ended) {
   const auto want = alone();
   for (const std::size_t length : {5u, 10u, 17u, 18u, 19u, 33u, 59u}) BOOST_TEST_CONTEXT("length " << length) {
-      std::vector<storage::step_item> past;
+      std::vector<fake_store::step> past;
       {
         setting s;
         s.train_by_actor();
@@ -242,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_session_played_back_from_its_journal_goes_on_as_if_it_had
           return answer(o);
         };
         s.g.begin(s.options());
-        past = s.g.steps;
+        past = s.g.store.steps;
         BOOST_REQUIRE(past.size() == length);
       }
       setting s;
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_session_played_back_from_its_journal_goes_on_as_if_it_had
       o.past = past;
       BOOST_REQUIRE(s.g.report(s.g.begin(o)));
       std::vector<std::string> told;
-      for (const auto& list : {past, s.g.steps})
+      for (const auto& list : {past, s.g.store.steps})
         for (const auto& step : list) told.push_back(step.what->config.text());
       BOOST_TEST(told == want, boost::test_tools::per_element());
     }

@@ -1,8 +1,9 @@
 #include "actors/error.hpp"
 #include "actors/worker.hpp"
-#include "tests/actors/graph.hpp"
+#include "testing/boost_test.hpp"
 
 using namespace attune;
+using namespace attune::actors;
 using namespace attune::testing;
 
 namespace {
@@ -25,7 +26,7 @@ struct by_hand final : measure::runner {
   }
 };
 
-struct fixture : graph {
+struct fixture : boost_world {
   std::shared_ptr<by_hand> how = std::make_shared<by_hand>();
   runner_actor who = system.spawn(actors::runner, std::shared_ptr<measure::runner>(how));
   run_order order{std::make_shared<trial>(), nullptr};

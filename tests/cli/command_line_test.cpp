@@ -205,6 +205,7 @@ BOOST_AUTO_TEST_CASE(helps) {
   for (const auto* command : {"tune", "space", "best", "history", "db", "doctor", "--store", "--json", "Exit codes"})
     BOOST_TEST(all.find(command) != std::string::npos, command);
   BOOST_TEST(asked({"tune", "--help"}).find("--remeasure") != std::string::npos);
+  BOOST_TEST(asked({"tune", "--help"}).find("Usage: attune tune [OPTIONS]") != std::string::npos);
   BOOST_TEST(asked({"db", "--help"}).find("verify") != std::string::npos);
   BOOST_TEST(asked({"db", "forget", "--help"}).find("--keep-boundary") != std::string::npos);
   for (const auto* command : {"stats", "verify", "compact", "backup"})

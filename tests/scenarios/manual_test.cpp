@@ -1,0 +1,87 @@
+// The pages of docs/: what they tell a person to write is written, what they tell a person to type is run, as it
+// stands. A block whose first line is "```LANGUAGE FILE" is a file; "```sh" is a script that must succeed, in the
+// page's folder.
+#include "tests/scenarios/attune_process.hpp"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+
+using namespace attune::testing;
+
+namespace {
+
+struct block {
+  std::string file; ///< empty: a script
+  std::string text;
+  std::size_t line = 0;
+};
+
+std::vector<block> blocks_of(const std::string& page) {
+  std::vector<block> out;
+  bool inside = false, wanted = false;
+  std::size_t number = 0;
+  for (const auto& line : read_lines(page)) {
+    ++number;
+    if (!line.starts_with("```")) {
+      if (inside && wanted) out.back().text += line + "\n";
+      continue;
+    }
+    inside = !inside;
+    if (!inside) continue;
+    const auto blank = line.find(' ');
+    const bool script = line == "```sh";
+    wanted = script || blank != std::string::npos;
+    if (wanted) out.push_back({script ? "" : line.substr(blank + 1), "", number});
+  }
+  BOOST_REQUIRE_MESSAGE(!inside, page + ": a block is not closed");
+  return out;
+}
+
+std::vector<std::string> pages() {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(ATTUNE_SOURCE_DIR) + "/docs"))
+    if (entry.path().extension() == ".md") out.push_back(entry.path().stem().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(the_manual)
+
+BOOST_DATA_TEST_CASE(every_command_of_a_page_works, boost::unit_test::data::make(pages()), page) {
+  const std::string path = std::string(ATTUNE_SOURCE_DIR) + "/docs/" + page + ".md";
+  const scenario s;
+  const auto program = std::filesystem::path(attune_program());
+  const char* search = std::getenv("PATH");
+  std::filesystem::create_directories(s.path("home"));
+  for (const auto& b : blocks_of(path)) {
+    if (!b.file.empty()) {
+      s.write(b.file, b.text);
+      continue;
+    }
+    process shell({"/bin/sh", "-e", "-c", b.text}, s.folder(),
+                  {{"PATH", program.parent_path().string() + ":" + (search == nullptr ? "" : search)},
+                   {"ATTUNE_STORE", s.store()},
+                   {"HOME", s.path("home")}});
+    const auto end = shell.wait(std::chrono::minutes(4));
+    BOOST_TEST(end.exit == 0, path << ":" << b.line << ":\n" << b.text << end.told());
+  }
+}
+
+/// A page that is linked is there.
+BOOST_AUTO_TEST_CASE(every_link_leads_somewhere) {
+  for (const auto& page : pages()) {
+    const auto text = read_file(std::string(ATTUNE_SOURCE_DIR) + "/docs/" + page + ".md");
+    for (auto at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+      auto to = text.substr(at + 2, text.find(')', at) - at - 2);
+      to = to.substr(0, to.find('#'));
+      if (to.empty() || to.starts_with("http")) continue;
+      BOOST_TEST(std::filesystem::exists(std::string(ATTUNE_SOURCE_DIR) + "/docs/" + to), page << ".md: " << to);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
