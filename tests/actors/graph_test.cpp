@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_process_holds_is_waited_for_and_nothin
   // Not for ever.
   boost_world never({.scheduling = with(1, 1), .recording = recording});
   never.add_runner()->answer = by_itself([](double) { return 1; });
-  never.store_error = error{errc::store_busy, "process 7 (attune tune) has it", {}};
+  never.store.trouble = error{errc::store_busy, "process 7 (attune tune) has it", {}};
   auto u = never.begin({});
   never.pass(21min, 1s);
   const auto given_up = never.report(u);
@@ -272,11 +272,11 @@ double flat_cost(double x) { return x == 0 ? 1 : 5; }
 struct half_known : boost_world {
   half_known() : boost_world({.scheduling = with(1, 1, 1)}), slot(add_runner()) {
     slot->answer = by_itself(flat_cost);
-    task_options even;
+    tuner_options even;
     even.shape = [](task_spec& spec) { spec.parameters[0].domain = integer_range{0, 6, 2, false}; };
     BOOST_REQUIRE(report(begin(even)));
-    BOOST_REQUIRE(records.size() == 4u);
-    steps.clear();
+    BOOST_REQUIRE(store.records.size() == 4u);
+    store.steps.clear();
   }
   std::shared_ptr<fake_runner> slot;
 };
