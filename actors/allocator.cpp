@@ -262,6 +262,7 @@ allocator_actor::behavior_type allocator(self_pointer self, opener_actor opener,
           self->state.waiting.push_back(promise);
         return promise;
       },
+      [self](atom::status) { return self->state.report != nullptr; },
       [self](atom::internal, atom::tick) { call_off(self, search::stop_reason::time); },
   };
 }

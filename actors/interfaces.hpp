@@ -112,6 +112,8 @@ using allocator_actor = caf::typed_actor<
     caf::reacts_to<atom::cancel>,
     // How it ended; answered when all have ended.
     caf::replies_to<atom::report>::with<joint_report_ptr>,
+    // Whether it has ended.
+    caf::replies_to<atom::status>::with<bool>,
     // INTERNAL: the time is over.
     caf::reacts_to<atom::internal, atom::tick>>;
 

@@ -28,6 +28,20 @@ std::shared_ptr<const joint_report> joint_session::wait() {
   }
 }
 
+bool joint_session::ended() {
+  allocator_actor dealer;
+  {
+    const std::lock_guard guard(impl_->lock);
+    if (impl_->report || !impl_->dealer) return true;
+    dealer = impl_->dealer;
+  }
+  caf::scoped_actor self{*impl_->system};
+  bool out = true;
+  self->request(dealer, std::chrono::seconds(60), atom::status::value)
+      .receive([&](bool over) { out = over; }, [](const caf::error&) {});
+  return out;
+}
+
 void joint_session::cancel() {
   const std::lock_guard guard(impl_->lock);
   if (impl_->dealer) caf::anon_send(impl_->dealer, atom::cancel::value);

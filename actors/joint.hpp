@@ -43,6 +43,8 @@ class joint_session {
 public:
   /// The report; waits for the end. Null where the engine was destroyed before there was one.
   std::shared_ptr<const joint_report> wait();
+  /// True when there is a report.
+  bool ended();
   /// Asks it to end as interrupted; returns at once.
   void cancel();
   /// Where one of the tasks stands; all zero before it begins.

@@ -18,7 +18,7 @@ public:
       : task_budget(std::move(tasks), std::move(options)) {}
 
 private:
-  std::optional<std::size_t> choose(const std::vector<bool>& open) const override {
+  std::optional<std::size_t> choose(const std::vector<bool>& open, const std::vector<bool>& /*able*/) const override {
     std::optional<std::size_t> out;
     for (std::size_t i = 0; i < open.size(); ++i)
       if (open[i] && (!out || tasks()[i].dealt < tasks()[*out].dealt)) out = i;
@@ -34,7 +34,7 @@ public:
       : task_budget(std::move(tasks), std::move(options)) {}
 
 private:
-  std::optional<std::size_t> choose(const std::vector<bool>& open) const override {
+  std::optional<std::size_t> choose(const std::vector<bool>& open, const std::vector<bool>& /*able*/) const override {
     const std::size_t n = open.size();
     std::uint64_t left = options().trials.value_or(0);
     for (std::size_t i = 0; i < n; ++i) {
@@ -59,7 +59,7 @@ private:
 ///   gain_i = w_i · g_i · ( s_i / n^p  +  c · h_i / n^q )
 ///
 /// n        the trials that it has had, those that are pending among them;
-/// s_i      its relative gain in the last half of its trials (at least `window`): a slope over three trials is zero for
+/// s_i      its relative gain in the last two thirds of its trials (at least `window`): a slope over three trials is zero for
 ///          most tasks at most times. Where a search goes on as it went, its gains fall with a power of its trials, so
 ///          the slope is not taken to go on as it was (Δt · t_i^(p-1) in place of Δt);
 /// h_i      the optimistic part: how far it is from the best of similar tasks, in (floor, 1]; its work C_i is taken to
@@ -78,20 +78,25 @@ public:
 
 private:
   static constexpr std::uint64_t window = 32;
-  static constexpr double slope_power = 1.5, hope = 10, hope_power = 2.5, least_hope = 0.3;
+  static constexpr double slope_power = 2, hope = 3, hope_power = 2.5, least_hope = 0.3, rest = 0.2;
 
-  std::optional<std::size_t> choose(const std::vector<bool>& open) const override {
+  std::optional<std::size_t> choose(const std::vector<bool>& open, const std::vector<bool>& able) const override {
     for (std::size_t i = 0; i < open.size(); ++i)
       if (open[i] && tasks()[i].dealt < warm_up_) return i;
     std::optional<std::size_t> out;
-    double most = 0;
+    double most = 0, elsewhere = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {
-      if (!open[i]) continue;
+      if (!able[i]) continue;
       const double g = gain(i);
-      if (out && !(g > most)) continue;
-      out = i;
-      most = g;
+      if (!open[i]) {
+        elsewhere = std::max(elsewhere, g);
+      } else if (!out || g > most) {
+        out = i;
+        most = g;
+      }
     }
+    // Where trials are what is short, a device may rather rest than use them up for next to nothing.
+    if (options().trials && most < rest * elsewhere) return std::nullopt;
     return out;
   }
 
@@ -100,7 +105,7 @@ private:
     if (!t.best) return 0;
     const double n = static_cast<double>(std::max<std::uint64_t>(t.dealt, 1));
     const double cost = members()[i].weight * *t.best / (options().relative ? *t.first : 1.0);
-    const std::uint64_t back = std::min(t.told, std::max(window, t.told / 2));
+    const std::uint64_t back = std::min(t.told, std::max(window, 2 * t.told / 3));
     const double before = best_after(i, t.told - back).value_or(*t.first);
     const double slope = before > 0 ? (before - *t.best) / before : 0;
     return cost * (slope / std::pow(n, slope_power) + hope * distance(i) / std::pow(n, hope_power));
@@ -145,13 +150,14 @@ bool task_budget::can_take(std::size_t task) const {
 
 std::optional<std::size_t> task_budget::next() {
   if (spent()) return std::nullopt;
-  std::vector<bool> open(tasks_.size());
+  std::vector<bool> open(tasks_.size()), able(tasks_.size());
   bool any = false;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    open[i] = can_take(i) && in_flight_[tasks_[i].place] < room_[tasks_[i].place];
+    able[i] = can_take(i);
+    open[i] = able[i] && in_flight_[tasks_[i].place] < room_[tasks_[i].place];
     any = any || open[i];
   }
-  const auto who = any ? choose(open) : std::nullopt;
+  const auto who = any ? choose(open, able) : std::nullopt;
   if (!who) return who;
   ++standings_[*who].dealt;
   ++in_flight_[tasks_[*who].place];

@@ -91,8 +91,9 @@ public:
 
 protected:
   task_budget(std::vector<shared_task> tasks, budget_options options);
-  /// Whom the policy prefers among those for whom `open` holds; none: nobody of them yet.
-  virtual std::optional<std::size_t> choose(const std::vector<bool>& open) const = 0;
+  /// Whom the policy prefers among those for whom `open` holds; none: nobody of them yet. Those for whom `able` alone
+  /// holds wait for room: something of theirs, or of their place's, is pending.
+  virtual std::optional<std::size_t> choose(const std::vector<bool>& open, const std::vector<bool>& able) const = 0;
 
   /// The best cost that a task had after so many of its results; none: nothing valid by then.
   std::optional<double> best_after(std::size_t task, std::uint64_t told) const;

@@ -233,6 +233,9 @@ struct graph {
     std::vector<storage::step_item> past;  ///< played back before it begins
     std::vector<limit_spec> limits{};
     std::optional<nanoseconds> finals_until{};
+    allocator_actor dealer{}; ///< with whom it shares a budget, as which member
+    std::size_t member = 0;
+    task_ptr* made = nullptr; ///< out: its task
   };
 
   /// A task over one parameter x of `size` values, and a tuner for it (not begun).
@@ -278,6 +281,10 @@ struct graph {
     setup->wish = o.wish;
     setup->model = o.model;
     setup->finals_until = o.finals_until;
+    setup->dealer = o.dealer;
+    setup->member = o.member;
+    setup->party = o.dealer ? 1000 : 0;
+    if (o.made != nullptr) *o.made = *of;
     tuners.push_back(system.spawn(actors::tuner, setup, cache, scheduler, recorder, watch));
     drain();
     return tuners.back();
