@@ -21,7 +21,8 @@ double cost_of(double value, goal direction) noexcept {
 
 bool must_be_relative(const std::vector<task_ptr>& tasks) {
   return std::any_of(tasks.begin(), tasks.end(), [&](const task_ptr& t) {
-    return t->metric().direction != goal::minimize || t->metric().stored_unit() != tasks.front()->metric().stored_unit();
+    return t->metric().direction != goal::minimize ||
+           t->metric().stored_unit() != tasks.front()->metric().stored_unit();
   });
 }
 
@@ -43,8 +44,7 @@ report_ptr nothing_done(const allocator_member& m, search::stop_reason why, std:
 }
 
 void say(self_pointer self, const std::string& text) {
-  emit(self, self->state.watch,
-       [&] { return event{event_kind::decided, 0, nullptr, nullptr, text, now_of(self)}; });
+  emit(self, self->state.watch, [&] { return event{event_kind::decided, 0, nullptr, nullptr, text, now_of(self)}; });
 }
 
 std::string name_of(const task& t) {
@@ -57,8 +57,8 @@ std::string name_of(const task& t) {
 void take(self_pointer self, std::size_t i, const budget_step& step, bool past) {
   auto& s = self->state;
   auto& budget = *s.setup.budget;
-  const auto cost = step.value ? std::optional(cost_of(*step.value, s.setup.members[i].of->metric().direction))
-                               : std::nullopt;
+  const auto cost =
+      step.value ? std::optional(cost_of(*step.value, s.setup.members[i].of->metric().direction)) : std::nullopt;
   const auto before = budget.tasks()[i].best;
   if (past)
     budget.restore(i, cost);
@@ -170,7 +170,8 @@ void deal(self_pointer self) {
   auto& s = self->state;
   if (!s.begun) return;
   auto& budget = *s.setup.budget;
-  while (!s.called_off && budget.next()) {}
+  while (!s.called_off && budget.next()) {
+  }
   for (std::size_t i = 0; i < s.setup.members.size(); ++i) {
     auto& m = s.setup.members[i];
     auto& p = s.progress_of[i];

@@ -18,8 +18,8 @@ namespace attune::actors {
 struct allocator_member {
   task_ptr of;
   std::string session;
-  tuner_actor tuner;             ///< null until it is opened
-  std::vector<budget_step> past; ///< of earlier processes
+  tuner_actor tuner;                           ///< null until it is opened
+  std::vector<budget_step> past;               ///< of earlier processes
   std::optional<std::uint64_t> configurations; ///< of its space, where that can be counted
   std::optional<std::uint64_t> known;
   report_ptr report; ///< from the beginning where it is left as it is

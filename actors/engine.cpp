@@ -588,7 +588,7 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
     if (!past) return past.err();
     known = past->has_value();
     // The strategy is made as it was at the session's beginning: its past is played back to it.
-    records_before = known           ? (*past)->records_before
+    records_before = known             ? (*past)->records_before
                      : part == nullptr ? view->newest()
                                        : std::min(view->newest(), part->up_to);
     if (known) how.budget = (*past)->budget;
@@ -741,8 +741,9 @@ result<joint_session> engine::tune_together(const joint_request& request) {
     schedulers::shared_task share;
     share.weight = one.of->spec.weight;
     const auto& metric = one.of->metric();
-    share.kind = kinds.try_emplace({one.of->spec.name, metric.name + ' ' + to_string(metric.direction)},
-                                   static_cast<std::uint32_t>(kinds.size()))
+    share.kind = kinds
+                     .try_emplace({one.of->spec.name, metric.name + ' ' + to_string(metric.direction)},
+                                  static_cast<std::uint32_t>(kinds.size()))
                      .first->second;
     share.most = one.of->spec.search.trials;
     if (const auto count = one.over->count(); count && *count < (search::uint128{1} << 62)) {
@@ -755,8 +756,8 @@ result<joint_session> engine::tune_together(const joint_request& request) {
     if (i.store) {
       if (one.remeasure)
         if (const auto erased = i.store->erase_session(m.session); !erased) return erased.err();
-      const auto past = one.remeasure ? result<std::optional<storage::session_entry>>(std::nullopt)
-                                      : view->load_session(m.session);
+      const auto past =
+          one.remeasure ? result<std::optional<storage::session_entry>>(std::nullopt) : view->load_session(m.session);
       if (!past) return past.err();
       known.back() = past->has_value();
       if (known.back()) {

@@ -108,7 +108,7 @@ public:
   result<session> tune(const tuning_request& request);
 
   /// Begins or goes on with tasks that share a budget (actors/joint.hpp). Each has a session of its own, other than the
-  /// one that tune() gives it. Errors: those of tune(), a task that is given twice, a policy that is unknown or cannot be.
+  /// one that tune() gives it. Errors: those of tune(), a task that is given twice, a policy that cannot be.
   result<joint_session> tune_together(const joint_request& request);
 
   /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.

@@ -124,7 +124,8 @@ void tell_dealer(self_pointer self) {
 /// At the end: takes leave of the others, answers everyone.
 void end_if_finished(self_pointer self) {
   auto& s = self->state;
-  if (s.ended || !s.setup.search->finished() || !s.kept.empty() || s.amending > 0 || in_finals(self) || s.amending > 0) {
+  if (s.ended || !s.setup.search->finished() || !s.kept.empty() || s.amending > 0 || in_finals(self) ||
+      s.amending > 0) {
     if (!s.ended) tell_dealer(self);
     return;
   }

@@ -3,11 +3,12 @@
 //
 //   tasks_bench [--seeds N] [--trials N] [--in-flight N] [--devices] [--policies a,b] FILE…
 //
-// Three models of the files: `once` (each runs once: the weights are 1), `even` (each has the same part of the time where
-// all are at their optimum), `skewed` (their parts of that time fall as 1, 1/2, 1/3 … in the order of the files). Spaces
-// that come from one kernel are similar (`KERNEL-DEVICE.json.gz`). So many trials are in flight over all; with --devices on
-// each: the files are devices of their own, which do not wait for each other. One line a model and policy: how far the weighted total is from its optimum, mean over the seeds with its
-// standard error; for all but the first policy as a part of the first one's as well, and how the trials were dealt.
+// Three models of the files: `once` (each runs once: the weights are 1), `even` (each has the same part of the time
+// where all are at their optimum), `skewed` (their parts of that time fall as 1, 1/2, 1/3 … in the order of the files).
+// Spaces that come from one kernel are similar (`KERNEL-DEVICE.json.gz`). So many trials are in flight over all; with
+// --devices on each: the files are devices of their own, which do not wait for each other. One line a model and policy:
+// how far the weighted total is from its optimum, mean over the seeds with its standard error; for all but the first
+// policy as a part of the first one's as well, and how the trials were dealt.
 #include "bench/replay_spaces.hpp"
 #include "core/text.hpp"
 #include "schedulers/task_budget.hpp"
@@ -140,7 +141,8 @@ int main(int argc, char** argv) {
     shares[i].most = spaces[i].table.results.size();
   }
   std::printf("%zu tasks, %llu trials, %u in flight%s, %llu seeds\n", spaces.size(),
-              static_cast<unsigned long long>(trials), in_flight, devices ? " on each device" : "", static_cast<unsigned long long>(seeds));
+              static_cast<unsigned long long>(trials), in_flight, devices ? " on each device" : "",
+              static_cast<unsigned long long>(seeds));
   std::map<std::string, double> ratios;
   for (const std::string model : {"once", "even", "skewed"}) {
     for (std::size_t i = 0; i < spaces.size(); ++i) {

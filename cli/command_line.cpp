@@ -41,7 +41,8 @@ how_many read_places(const std::string& option, const std::string& text) {
 /// The texts that options are read into before they are judged.
 struct raw {
   std::string store, trials, time, strategy, seed, slots, builders, spec, task, sample, index, contains, top, format,
-      target, recorded, seeds, workers, svg, policy, output, file, folder, source, older_than, keep_best, boundary, reservoir;
+      target, recorded, seeds, workers, svg, policy, output, file, folder, source, older_than, keep_best, boundary,
+      reservoir;
   std::vector<std::string> specs, targets, files;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
        count = false, list = false, quick = false, imported = false, stated = false, best_only = false, nearest = false,
@@ -81,7 +82,9 @@ struct parser {
 
     tune = command(app, "tune", "Tune what the spec files describe");
     tune->add_option("SPEC", r.specs, "The spec files; their tasks are tuned side by side")->required()->type_name("");
-    tune->add_option("--trials", r.trials, "How many configurations to try for each task, or together where they share a budget")->type_name("N");
+    tune->add_option("--trials", r.trials,
+                     "How many configurations to try for each task, or together where they share a budget")
+        ->type_name("N");
     tune->add_option("--time", r.time, "How long to try in all, with a unit: 90s, 10m, 2h")->type_name("D");
     tune->add_option("--strategy", r.strategy, "How to search: auto, random, grid, annealing, genetic, ...")
         ->type_name("S");
@@ -91,7 +94,8 @@ struct parser {
     tune->add_option("--policy", r.policy,
                      "The tasks share --trials and --time: gradient, round_robin or sequential says who goes next")
         ->type_name("P");
-    tune->add_option("--svg", r.svg, "Draw how the weighted total of tasks that share a budget fell")->type_name("FILE");
+    tune->add_option("--svg", r.svg, "Draw how the weighted total of tasks that share a budget fell")
+        ->type_name("FILE");
     tune->add_flag("--remeasure", r.remeasure, "Measure anew what is already known, and begin the session anew");
     tune->add_flag("--offline", r.offline,
                    "Measure nothing: predict from what the store knows of this and similar tasks");

@@ -22,7 +22,7 @@ struct tune_options {
   std::optional<std::uint64_t> seed;
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
-  bool offline = false; ///< predicts, measures nothing
+  bool offline = false;              ///< predicts, measures nothing
   std::optional<std::string> policy; ///< the tasks share `trials` and `time`, dealt out by this
   std::string svg;                   ///< where it is drawn how their total fell; empty: nowhere
 };

@@ -130,8 +130,8 @@ std::string render_joint(const actors::joint_report& report) {
   const auto total = total_of(report);
   std::string out = table(rows) + "\n";
   std::string line = total.before ? cost_text(*total.before, total.unit) : "n/a";
-  line += " before, " + (total.after ? cost_text(*total.after, total.unit) : std::string("n/a")) + " after: " +
-          times_text(total.speedup());
+  line += " before, " + (total.after ? cost_text(*total.after, total.unit) : std::string("n/a")) +
+          " after: " + times_text(total.speedup());
   if (report.relative) line += " (each task's cost as a part of its default's)";
   if (total.tasks < report.tasks.size())
     line += "; without the " + std::to_string(report.tasks.size() - total.tasks) + " that have no result";

@@ -166,8 +166,7 @@ json report_json(const actors::tuning_report& r) {
   return out;
 }
 
-json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports,
-                  bool as_list) {
+json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports, bool as_list) {
   if (reports.size() == 1 && !as_list) return report_json(*reports[0]);
   json tasks = json::array();
   search::tuning_counts counts;

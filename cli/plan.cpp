@@ -6,8 +6,8 @@
 #include "core/text.hpp"
 #include "measure/substitution.hpp"
 #include "measure/validate.hpp"
-#include "search/limits.hpp"
 #include "schedulers/task_budget.hpp"
+#include "search/limits.hpp"
 #include "search/strategy.hpp"
 #include "storage/spec_reader.hpp"
 
@@ -209,17 +209,16 @@ json plan_json(const plan& p, const std::string& store) {
                      {"session", actors::session_id(*t.of, p.budget.has_value())}});
     if (p.budget) tasks.back()["weight"] = number_json(spec.weight);
   }
-  json budget = nullptr;
+  json out{{"dry_run", true}};
   if (p.budget)
-    budget = {{"trials", p.budget->trials ? count_json(*p.budget->trials) : json(nullptr)},
-              {"time_s", p.budget->time ? number_json(seconds(*p.budget->time)) : json(nullptr)},
-              {"policy", p.budget->policy}};
-  return {{"dry_run", true},
-          {"budget", std::move(budget)},
-          {"tasks", std::move(tasks)},
-          {"slots", p.slots.count ? json(*p.slots.count) : json("auto")},
-          {"builders", p.builders.count ? json(*p.builders.count) : json("auto")},
-          {"store", store}};
+    out["budget"] = {{"trials", p.budget->trials ? count_json(*p.budget->trials) : json(nullptr)},
+                     {"time_s", p.budget->time ? number_json(seconds(*p.budget->time)) : json(nullptr)},
+                     {"policy", p.budget->policy}};
+  out["tasks"] = std::move(tasks);
+  out["slots"] = p.slots.count ? json(*p.slots.count) : json("auto");
+  out["builders"] = p.builders.count ? json(*p.builders.count) : json("auto");
+  out["store"] = store;
+  return out;
 }
 
 std::string render_plan(const plan& p, const std::string& store) {

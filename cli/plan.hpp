@@ -36,8 +36,8 @@ struct plan {
 
 /// Reads and checks all that can be wrong before anything is started or written. Errors: invalid_spec: a spec, a space,
 /// a command, a source, the strategy, a fraction of a space that cannot be counted, tasks that ask for different slots
-/// or builders, the same session twice (where a budget is shared it is one with the sum of the weights), spec files with
-/// different budgets, a policy without a budget or without several tasks.
+/// or builders, the same session twice (where a budget is shared it is one with the sum of the weights), spec files
+/// with different budgets, a policy without a budget or without several tasks.
 result<plan> make_plan(const tune_options& options);
 
 /// What `tune --dry-run` says.

@@ -111,7 +111,8 @@ struct running {
   actors::tuner_status last;
 };
 
-progress_view look(const std::vector<running>& all, const std::optional<budget_spec>& budget, nanoseconds elapsed, const rate_meter& rate, std::string note) {
+progress_view look(const std::vector<running>& all, const std::optional<budget_spec>& budget, nanoseconds elapsed,
+                   const rate_meter& rate, std::string note) {
   progress_view v;
   v.tasks = all.size();
   v.name = all.size() == 1 ? all[0].plan->of->spec.name : std::to_string(all.size()) + " tasks";
@@ -280,7 +281,8 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   {
     progress_display display(
         io.err(), traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); }));
-    watch(all, planned->budget, [&] { return whole->ended(); }, news, display, options.quiet);
+    watch(
+        all, planned->budget, [&] { return whole->ended(); }, news, display, options.quiet);
   }
   std::vector<actors::report_ptr> reports;
   reports.reserve(all.size());

@@ -9,7 +9,8 @@ std::vector<credit_ledger::window> credit_ledger::set_total(std::uint32_t total)
   return share();
 }
 
-std::vector<credit_ledger::window> credit_ledger::attach(std::uint64_t client, std::uint32_t wish, std::uint64_t party) {
+std::vector<credit_ledger::window> credit_ledger::attach(std::uint64_t client, std::uint32_t wish,
+                                                         std::uint64_t party) {
   for (auto& e : entries_) {
     if (e.client != client) continue;
     e.wish = wish;
@@ -31,8 +32,8 @@ std::uint32_t credit_ledger::of(std::uint64_t client) const noexcept {
 }
 
 std::vector<credit_ledger::window> credit_ledger::share() {
-  // One credit each, then round after round in the order of arrival until the total or every wish is met. The first of a
-  // party stands for it.
+  // One credit each, then round after round in the order of arrival until the total or every wish is met. The first of
+  // a party stands for it.
   std::vector<std::uint32_t> next(entries_.size(), 1);
   std::vector<std::size_t> stands_for(entries_.size());
   std::size_t alone = 0;

@@ -59,18 +59,18 @@ private:
 ///   gain_i = w_i · g_i · ( s_i / n^p  +  c · h_i / n^q )
 ///
 /// n        the trials that it has had, those that are pending among them;
-/// s_i      its relative gain in the last two thirds of its trials (at least `window`): a slope over three trials is zero for
+/// s_i      its relative gain in the last two thirds of its trials (at least `window`): a slope over three trials is
+/// zero for
 ///          most tasks at most times. Where a search goes on as it went, its gains fall with a power of its trials, so
 ///          the slope is not taken to go on as it was (Δt · t_i^(p-1) in place of Δt);
 /// h_i      the optimistic part: how far it is from the best of similar tasks, in (floor, 1]; its work C_i is taken to
 ///          be in proportion to the cost of its first configuration, so the rate of a similar task is how much better
-///          its best is than its first. 1 where nothing is similar. That nobody can gain more than everything
+///          its best is than its first. 0.3 where nothing is similar. That nobody can gain more than everything
 ///          (−g_i / t_i) is in c / n^q, which falls faster, as what is untried becomes less likely to be better.
 /// A task whose results are all failures has no g_i, and is bounded by its share instead of ranked.
 class gradient final : public task_budget {
 public:
-  gradient(std::vector<shared_task> tasks, budget_options options)
-      : task_budget(std::move(tasks), std::move(options)) {
+  gradient(std::vector<shared_task> tasks, budget_options options) : task_budget(std::move(tasks), std::move(options)) {
     warm_up_ = this->options().warm_up;
     if (this->options().trials && !members().empty())
       warm_up_ = std::min(warm_up_, std::max<std::uint64_t>(1, *this->options().trials / (2 * members().size())));
@@ -78,7 +78,7 @@ public:
 
 private:
   static constexpr std::uint64_t window = 32;
-  static constexpr double slope_power = 2, hope = 3, hope_power = 2.5, least_hope = 0.3, rest = 0.2;
+  static constexpr double slope_power = 2, hope = 3, hope_power = 2.5, least_hope = 0.2, plain_hope = 0.3, rest = 0.2;
 
   std::optional<std::size_t> choose(const std::vector<bool>& open, const std::vector<bool>& able) const override {
     for (std::size_t i = 0; i < open.size(); ++i)
@@ -117,7 +117,7 @@ private:
     for (std::size_t k = 0; k < tasks().size(); ++k)
       if (const auto& other = tasks()[k]; k != i && members()[k].kind == members()[i].kind && other.best)
         rate = std::min(rate.value_or(1), *other.best / *other.first);
-    if (!rate) return 1;
+    if (!rate) return plain_hope;
     return std::clamp(1 - *t.first * *rate / *t.best, least_hope, 1.0);
   }
 

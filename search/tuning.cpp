@@ -60,7 +60,8 @@ void tuning_times::add(const tuning_times& other) {
 tuning::tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tuning_limits limits, std::uint64_t session)
     : task_(std::move(of)), space_(std::move(over)), strategy_(std::move(how)), limits_(limits), session_(session) {
   const auto& all = task_->spec.parameters;
-  if (limits.always_default || std::any_of(all.begin(), all.end(), [](const parameter& p) { return p.standard.has_value(); }))
+  if (limits.always_default ||
+      std::any_of(all.begin(), all.end(), [](const parameter& p) { return p.standard.has_value(); }))
     default_ = space_->to_configuration(space_->standard());
 }
 

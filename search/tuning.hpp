@@ -97,8 +97,8 @@ public:
   /// How many trials may be in flight.
   void set_window(std::uint32_t credits) { window_ = credits; }
   std::uint32_t window() const noexcept { return window_; }
-  /// How many trials it may have had in all, for now: what shares a budget with others is dealt its trials. It waits for
-  /// more; it does not end. None (at the beginning): no such bound.
+  /// How many trials it may have had in all, for now: what shares a budget with others is dealt its trials. It waits
+  /// for more; it does not end. None (at the beginning): no such bound.
   void allow(std::uint64_t trials) { allowed_ = trials; }
 
   /// The next trial; null where none is to be started now: the window is full, the budget is spent or being spent, the

@@ -15,8 +15,8 @@ namespace attune::storage {
 /// never none; what was read leniently (T1 only) is in their `warnings`.
 ///
 /// How `tasks:` takes defaults: `parameters`, `workload`, `target`, `build`, `run`, `search` and `measure` are joined
-/// key by key, the task's own keys before the defaults'; every other key of the task replaces the default. `budget` beside
-/// `tasks:` is no default: the tasks share it (read_shared_budget).
+/// key by key, the task's own keys before the defaults'; every other key of the task replaces the default. `budget`
+/// beside `tasks:` is no default: the tasks share it (read_shared_budget).
 ///
 /// It reads and checks what can be seen in the file alone: form, keys, types, units, limits. Expressions are kept as
 /// text (search::space::compile judges them), sources and commands are not looked for.
@@ -33,7 +33,7 @@ result<std::vector<task_spec>> read_spec(const std::string& path);
 result<std::vector<task_spec>> read_spec_text(std::string_view text, const std::string& file,
                                               const std::string& directory);
 
-/// The `budget:` that stands beside `tasks:`; none where there is none. Errors: as read_spec's. @pre read_spec(path) is ok
+/// The `budget:` that stands beside `tasks:`; none where there is none. Errors: as read_spec's.
 result<std::optional<budget_spec>> read_shared_budget(const std::string& path);
 result<std::optional<budget_spec>> read_shared_budget_text(std::string_view text, const std::string& file);
 

@@ -1,9 +1,11 @@
-// One layer of a network: a direct convolution of one image, square, with a halo of R/2, tuned by what is defined when it
-// is compiled. Alone it checks itself (--verify) and times itself; with -shared it is the kernel that resnet50 loads.
+// One layer of a network: a direct convolution of one image, square, with a halo of R/2, tuned by what is defined when
+// it is compiled. Alone it checks itself (--verify) and times itself; with -shared it is the kernel that resnet50
+// loads.
 //
 //   C K IN R S   input and output channels, input size, kernel size, stride
 //   LAYOUT       how the input is laid out for the kernel: 0 as it comes (rows, columns, channels), 1 channels first,
-//                2 blocks of 8 channels. Where it is not as it comes, or has a halo, laying it out is part of the layer.
+//                2 blocks of 8 channels. Where it is not as it comes, or has a halo, laying it out is part of the
+//                layer.
 //   VEC KV       floats in a vector, vectors of output channels held in registers
 //   TILE_W       output columns held in registers (the largest divisor of the output's size up to it)
 //   TILE_H       output rows for each turn of the y loop (the same)
@@ -58,18 +60,16 @@ inline void tile(const float* in, const float* weights, float* to, int c0, int k
         sum[i][j] = *reinterpret_cast<const vec*>(o);
     }
   const float* packed = weights + static_cast<std::size_t>(k0 / block_k) * C * R * R * block_k;
-  _Pragma(TEXT(GCC unroll UNROLL))
-  for (int c = c0; c < c0 + block_c; ++c)
-    for (int r = 0; r < R; ++r)
-      for (int q = 0; q < R; ++q) {
-        const float* w = packed + ((static_cast<std::size_t>(c) * R + r) * R + q) * block_k;
-        vec k[vectors];
-        for (int j = 0; j < vectors; ++j) k[j] = *reinterpret_cast<const vec*>(w + j * lanes);
-        for (int i = 0; i < block_w; ++i) {
-          const float a = in[at(c, y * S + r, (x0 + i) * S + q)];
-          for (int j = 0; j < vectors; ++j) sum[i][j] += a * k[j];
-        }
-      }
+  _Pragma(TEXT(GCC unroll UNROLL)) for (int c = c0; c < c0 + block_c; ++c) for (int r = 0; r < R;
+                                                                                ++r) for (int q = 0; q < R; ++q) {
+    const float* w = packed + ((static_cast<std::size_t>(c) * R + r) * R + q) * block_k;
+    vec k[vectors];
+    for (int j = 0; j < vectors; ++j) k[j] = *reinterpret_cast<const vec*>(w + j * lanes);
+    for (int i = 0; i < block_w; ++i) {
+      const float a = in[at(c, y * S + r, (x0 + i) * S + q)];
+      for (int j = 0; j < vectors; ++j) sum[i][j] += a * k[j];
+    }
+  }
   for (int i = 0; i < block_w; ++i)
     for (int j = 0; j < vectors; ++j)
       *reinterpret_cast<vec*>(to + (static_cast<std::size_t>(y) * out + x0 + i) * K + k0 + j * lanes) = sum[i][j];
@@ -94,9 +94,7 @@ void nest(const float* in, const float* w, float* to, int c, int k, int y, int x
 } // namespace
 
 /// How many floats the kernel needs beside input and output; they are zero at first and the kernel's own.
-extern "C" std::size_t conv_scratch() {
-  return as_it_comes ? 0 : static_cast<std::size_t>(C) * padded * padded;
-}
+extern "C" std::size_t conv_scratch() { return as_it_comes ? 0 : static_cast<std::size_t>(C) * padded * padded; }
 
 /// [K][R][R][C] into the packed form.
 extern "C" void conv_pack(const float* from, float* to) {

@@ -1,5 +1,5 @@
-// Runs the convolutions of ResNet-50 with the configurations of a bundle (attune bundle), with the default one, and with
-// the single configuration that is best for all of them together; prints the end-to-end times.
+// Runs the convolutions of ResNet-50 with the configurations of a bundle (attune bundle), with the default one, and
+// with the single configuration that is best for all of them together; prints the end-to-end times.
 //
 //   resnet50 BUNDLE CONV_CPP [--singles N] [--repeats N] [--kernels FOLDER]
 //
@@ -8,12 +8,11 @@
 #include "attune/bundle.hpp"
 #include "layers.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -28,7 +27,7 @@ struct configuration {
   std::string text; ///< for a person
 };
 
-const char* const names[][2] = {{"layout", "LAYOUT"}, {"vec", "VEC"},       {"vectors", "KV"}, {"tile_w", "TILE_W"},
+const char* const names[][2] = {{"layout", "LAYOUT"}, {"vec", "VEC"},       {"vectors", "KV"},  {"tile_w", "TILE_W"},
                                 {"tile_h", "TILE_H"}, {"tile_c", "TILE_C"}, {"order", "ORDER"}, {"unroll", "UNROLL"}};
 
 std::string text_of(const attune::bundle_value& v) {
@@ -47,8 +46,8 @@ configuration of_entry(const attune::bundle_entry& e) {
   return out;
 }
 
-const configuration standard{"-O2 -DLAYOUT=0 -DVEC=8 -DKV=1 -DTILE_W=1 -DTILE_H=1 -DTILE_C=64 -DORDER=k,y,x,c -DUNROLL=1",
-                             "the default"};
+const configuration standard{
+    "-O2 -DLAYOUT=0 -DVEC=8 -DKV=1 -DTILE_W=1 -DTILE_H=1 -DTILE_C=64 -DORDER=k,y,x,c -DUNROLL=1", "the default"};
 
 /// A layer's kernel with its data.
 class kernel {
@@ -56,8 +55,9 @@ public:
   /// Compiles and loads it. None: it could not be.
   static std::optional<kernel> load(const layer& l, const configuration& how, const std::string& source,
                                     const std::string& folder) {
-    const std::string shape = "-DC=" + std::to_string(l.c) + " -DK=" + std::to_string(l.k) + " -DIN=" +
-                              std::to_string(l.in) + " -DR=" + std::to_string(l.r) + " -DS=" + std::to_string(l.s);
+    const std::string shape = "-DC=" + std::to_string(l.c) + " -DK=" + std::to_string(l.k) +
+                              " -DIN=" + std::to_string(l.in) + " -DR=" + std::to_string(l.r) +
+                              " -DS=" + std::to_string(l.s);
     const auto hash = std::hash<std::string>()(shape + how.flags);
     const std::string file = folder + "/conv" + std::to_string(hash) + ".so";
     if (!std::filesystem::exists(file)) {
@@ -147,8 +147,7 @@ int main(int argc, char** argv) {
   std::vector<entry> all;
   int missing = 0;
   for (const auto& l : layers) {
-    const auto found =
-        tuned.find("conv", {{"c", l.c}, {"k", l.k}, {"in", l.in}, {"r", l.r}, {"s", l.s}});
+    const auto found = tuned.find("conv", {{"c", l.c}, {"k", l.k}, {"in", l.in}, {"r", l.r}, {"s", l.s}});
     if (found && found.exact)
       all.push_back({l, of_entry(found.entry), 0, 0});
     else
@@ -176,9 +175,8 @@ int main(int argc, char** argv) {
 
   // What one configuration for all does, those of the layers that weigh most.
   auto heavy = all;
-  std::stable_sort(heavy.begin(), heavy.end(), [](const entry& a, const entry& b) {
-    return a.what.times * a.after > b.what.times * b.after;
-  });
+  std::stable_sort(heavy.begin(), heavy.end(),
+                   [](const entry& a, const entry& b) { return a.what.times * a.after > b.what.times * b.after; });
   std::map<std::string, double> tried;
   std::optional<std::pair<double, std::string>> single;
   for (const auto& candidate : heavy) {

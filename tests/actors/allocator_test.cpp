@@ -10,6 +10,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
+scheduler_options two_slots(std::uint32_t in_flight) {
+  scheduler_options o;
+  o.dispatcher.admission = {2, 1};
+  o.in_flight = in_flight;
+  return o;
+}
+
 /// Several tasks over x with one budget; their tuners are made before, and opened when the allocator says so.
 struct shared_graph : graph {
   struct opening {
@@ -17,7 +24,7 @@ struct shared_graph : graph {
     storage::record_id up_to;
   };
 
-  explicit shared_graph(std::uint32_t in_flight = 2) : graph(scheduler_options{{{2, 1}}, in_flight, {}, {}}) {
+  explicit shared_graph(std::uint32_t in_flight = 2) : graph(two_slots(in_flight)) {
     slot = add_runner("a");
     other = add_runner("b");
     slot->answer = other->answer = [this](const run_order& o) {

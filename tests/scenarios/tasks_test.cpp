@@ -84,11 +84,12 @@ BOOST_AUTO_TEST_CASE(the_total_is_weighted_before_and_after_and_drawn) {
 
 BOOST_AUTO_TEST_CASE(units_that_cannot_be_added_are_compared_with_the_defaults) {
   const scenario s;
-  s.write("s.yaml", "parameters: {x: {range: [1, 10], default: 5}}\n"
-                    "budget: {trials: 20, policy: round_robin}\n"
-                    "tasks:\n"
-                    "  - {task: fast, run: {command: \"echo {x}\", metric: {unit: MB}}}\n"
-                    "  - {task: more, weight: 3, run: {command: \"echo {x}\", metric: {unit: things, goal: maximize}}}\n");
+  s.write("s.yaml",
+          "parameters: {x: {range: [1, 10], default: 5}}\n"
+          "budget: {trials: 20, policy: round_robin}\n"
+          "tasks:\n"
+          "  - {task: fast, run: {command: \"echo {x}\", metric: {unit: MB}}}\n"
+          "  - {task: more, weight: 3, run: {command: \"echo {x}\", metric: {unit: things, goal: maximize}}}\n");
   const auto e = s.tune("s.yaml");
   BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
   const auto total = e.document()["total"];
@@ -116,8 +117,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_model_goes_on_where_it_stood) {
   const auto third = s.tune("s.yaml");
   BOOST_TEST(third.document()["total"]["trials"]["measured"] == 0, third.told());
   BOOST_TEST(third.document()["total"]["trials"]["cached"] == 60, third.told());
-  for (int i = 0; i < 3; ++i)
-    BOOST_TEST(third.document()["tasks"][i]["best"] == second.document()["tasks"][i]["best"]);
+  for (int i = 0; i < 3; ++i) BOOST_TEST(third.document()["tasks"][i]["best"] == second.document()["tasks"][i]["best"]);
   // With a larger budget it goes on.
   const auto more = s.tune("s.yaml", {"--trials", "70"});
   BOOST_TEST(more.document()["total"]["trials"]["measured"] == 10, more.told());
@@ -136,7 +136,8 @@ BOOST_AUTO_TEST_CASE(what_is_given_twice_is_one_task_with_the_sum_of_the_weights
 
 BOOST_AUTO_TEST_CASE(what_is_known_well_enough_is_left_as_it_is) {
   const scenario s;
-  const std::string head = "parameters: {x: {range: [1, 30], default: 30}}\nrun: {command: \"echo {x} >>runs.log; echo {x}\"}\n";
+  const std::string head =
+      "parameters: {x: {range: [1, 30], default: 30}}\nrun: {command: \"echo {x} >>runs.log; echo {x}\"}\n";
   s.write("a.yaml", "task: a\n" + head + "search: {trials: 12}\n");
   BOOST_REQUIRE(s.tune("a.yaml").exit == 0);
   s.write("s.yaml", head + "budget: {trials: 10, sufficient: 12}\ntasks: [{task: a}, {task: b}]\n");
@@ -186,7 +187,8 @@ BOOST_AUTO_TEST_CASE(the_command_line_gives_a_budget_to_several_files) {
   BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
   BOOST_TEST(e.document()["tasks"][0]["trials"]["proposed"] == 8);
   BOOST_TEST(e.document()["tasks"][1]["trials"]["proposed"] == 7);
-  const auto plan = s.attune({"tune", "a.yaml", "b.yaml", "--policy", "gradient", "--time", "5m", "--dry-run", "--json"});
+  const auto plan =
+      s.attune({"tune", "a.yaml", "b.yaml", "--policy", "gradient", "--time", "5m", "--dry-run", "--json"});
   BOOST_TEST(plan.document()["budget"]["policy"] == "gradient", plan.told());
   BOOST_TEST(plan.document()["budget"]["time_s"] == 300, plan.told());
 }

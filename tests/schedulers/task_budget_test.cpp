@@ -247,11 +247,13 @@ BOOST_AUTO_TEST_CASE(who_leaves_gives_back_what_is_pending) {
   std::vector<shared_task> shares(2);
   auto budget = make(shares, with("round_robin", 10));
   budget->set_room(0, 4);
-  while (budget->next()) {}
+  while (budget->next()) {
+  }
   BOOST_TEST(budget->dealt() == 2u); // nobody gets a second before his first has a value
   budget->told(0, 1.0);
   budget->told(1, 1.0);
-  while (budget->next()) {}
+  while (budget->next()) {
+  }
   BOOST_TEST(budget->dealt() == 6u);
   budget->leave(0);
   BOOST_TEST(budget->dealt() == 4u);
