@@ -1,6 +1,8 @@
 #include "cli/joint_report.hpp"
 
 #include "actors/messages.hpp"
+#include "cli/command_line.hpp"
+#include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "core/text.hpp"
 

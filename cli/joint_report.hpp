@@ -1,7 +1,8 @@
 #pragma once
 
 #include "actors/joint.hpp"
-#include "cli/json.hpp"
+
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>
@@ -23,7 +24,7 @@ weighted_total total_of(const actors::joint_report& report);
 
 /// `{"tasks": […], "total": {…}}`: as for several tasks, and beside it what each had before and after, the total, what
 /// it cost, and how it fell.
-json joint_json(const actors::joint_report& report, const budget_spec& budget);
+nlohmann::ordered_json joint_json(const actors::joint_report& report, const budget_spec& budget);
 /// A table of the tasks and the total.
 std::string render_joint(const actors::joint_report& report);
 /// How the total fell over time, as an SVG.

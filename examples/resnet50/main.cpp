@@ -5,8 +5,8 @@
 //
 // For each layer and configuration the kernel is compiled once, into FOLDER (./kernels), and loaded. The single
 // configuration is looked for among those of the N heaviest layers (4).
-#include "attune/bundle.hpp"
-#include "layers.hpp"
+#include "examples/resnet50/layers.hpp"
+#include "include/attune/bundle.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -63,7 +63,8 @@ BOOST_AUTO_TEST_CASE(the_matrix_multiply_is_tuned_and_remembered) {
 BOOST_AUTO_TEST_CASE(the_convolution_is_right_in_corners_of_its_space) {
   const scenario s;
   const char* corners[] = {
-      "-O2 -DC=3 -DK=64 -DIN=32 -DR=7 -DS=2 -DLAYOUT=0 -DVEC=8 -DKV=1 -DTILE_W=1 -DTILE_H=1 -DTILE_C=64 -DORDER=k,y,x,c "
+      "-O2 -DC=3 -DK=64 -DIN=32 -DR=7 -DS=2 -DLAYOUT=0 -DVEC=8 -DKV=1 -DTILE_W=1 -DTILE_H=1 -DTILE_C=64 "
+      "-DORDER=k,y,x,c "
       "-DUNROLL=1",
       "-O3 -DC=32 -DK=64 -DIN=14 -DR=3 -DS=1 -DLAYOUT=1 -DVEC=16 -DKV=2 -DTILE_W=7 -DTILE_H=2 -DTILE_C=16 "
       "-DORDER=c,k,y,x -DUNROLL=4",
@@ -97,9 +98,9 @@ BOOST_AUTO_TEST_CASE(layers_of_a_network_are_tuned_with_one_budget_bundled_and_r
   BOOST_TEST(again.document()["total"]["trials"]["cached"] == 6, again.told());
   const auto bundle = s.attune({"bundle", spec, "-o", s.path("b")});
   BOOST_REQUIRE_MESSAGE(bundle.exit == 0, bundle.told());
-  const auto run = process({RESNET50_EXAMPLE, s.path("b"), resnet + "/conv.cpp", "--singles", "1", "--repeats", "1"},
-                           s.folder())
-                       .wait(200s);
+  const auto run =
+      process({RESNET50_EXAMPLE, s.path("b"), resnet + "/conv.cpp", "--singles", "1", "--repeats", "1"}, s.folder())
+          .wait(200s);
   BOOST_REQUIRE_MESSAGE(run.exit == 0, run.told());
   BOOST_TEST(run.out.find("20 of the 23 layers are not in the bundle") != std::string::npos, run.told());
   BOOST_TEST(run.out.find("speed-up over the default") != std::string::npos, run.told());
