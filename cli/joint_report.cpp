@@ -138,9 +138,8 @@ std::string render_joint(const actors::joint_report& report) {
   if (total.tasks < report.tasks.size())
     line += "; without the " + std::to_string(report.tasks.size() - total.tasks) + " that have no result";
   return out + table({{"weighted total", line},
-                      {"cost", std::to_string(report.trials) + " trials, " +
-                                   shortest(std::round(seconds(report.busy) / 3.6) / 1000) + " device-hours, " +
-                                   human_duration(report.wall) + " this time"}});
+                      {"cost", std::to_string(report.trials) + " trials, " + number(seconds(report.busy) / 3600) +
+                                   " device-hours, " + human_duration(report.wall) + " this time"}});
 }
 
 std::string draw_total(const actors::joint_report& report) {

@@ -157,8 +157,13 @@ result<plan> make_plan(const tune_options& options) {
       if (const auto same = agree(slots, t.spec.measure.slots, "slots", t.spec); !same) return same.err();
       if (const auto same = agree(builders, t.spec.measure.builders, "builders", t.spec); !same) return same.err();
       if (t.spec.measure.cores != 1) out.cores = std::max(out.cores, t.spec.measure.cores);
-      for (const auto& w : t.spec.warnings) out.messages.push_back(w);
-      for (const auto& r : t.space->remarks()) out.messages.push_back(t.spec.name + ": " + r);
+      // Tasks of one file have their constraints in common: what is noticed of one is not said again for each.
+      const auto say = [&out](std::string text) {
+        if (std::find(out.messages.begin(), out.messages.end(), text) == out.messages.end())
+          out.messages.push_back(std::move(text));
+      };
+      for (const auto& w : t.spec.warnings) say(w);
+      for (const auto& r : t.space->remarks()) say(t.spec.name + ": " + r);
       if (measure::builds_in_place(t.spec))
         out.messages.push_back(t.spec.name + ": the build names neither {artifact} nor {workdir}, so it is taken to "
                                              "write in place: each trial builds and runs before the next one builds");

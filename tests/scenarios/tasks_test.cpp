@@ -123,6 +123,24 @@ BOOST_AUTO_TEST_CASE(an_interrupted_model_goes_on_where_it_stood) {
   BOOST_TEST(more.document()["total"]["trials"]["measured"] == 10, more.told());
 }
 
+BOOST_AUTO_TEST_CASE(a_task_begins_with_what_the_ones_before_it_have_found) {
+  const scenario s;
+  // One valley for both, 40,000 configurations.
+  s.write("s.yaml", "parameters: {x: {range: [1, 200]}, y: {range: [1, 200]}}\n"
+                    "run: {command: \"echo $(( {workload.n} * (10 + ({x}-131)*({x}-131) + ({y}-57)*({y}-57)) ))\"}\n"
+                    "budget: {trials: 64, policy: sequential}\n"
+                    "tasks:\n"
+                    "  - {task: valley, workload: {n: 2}, search: {trials: 60}}\n"
+                    "  - {task: valley, workload: {n: 3}, search: {trials: 4}}\n");
+  const auto e = s.tune("s.yaml");
+  BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
+  const auto d = e.document();
+  const double first = d["tasks"][0]["after"].get<double>() / 2, second = d["tasks"][1]["after"].get<double>() / 3;
+  BOOST_TEST(d["tasks"][1]["trials"]["proposed"] == 4);
+  BOOST_TEST(first < 200, e.told());
+  BOOST_TEST(second <= first, e.told());
+}
+
 BOOST_AUTO_TEST_CASE(what_is_given_twice_is_one_task_with_the_sum_of_the_weights) {
   const scenario s;
   s.write("s.yaml", "parameters: {x: {range: [1, 5]}}\nrun: {command: \"echo {x}\"}\nbudget: {trials: 100}\n"
