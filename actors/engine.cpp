@@ -782,6 +782,7 @@ result<joint_session> engine::tune_together(const joint_request& request) {
   how.policy = budget.policy;
   how.trials = budget.trials;
   how.patience = budget.patience;
+  how.hurried = budget.time.has_value();
   how.relative = setup->relative = must_be_relative(tasks);
   auto made = schedulers::make_task_budget(setup->shares, how);
   if (!made) return made.err();

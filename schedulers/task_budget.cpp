@@ -81,8 +81,9 @@ private:
   static constexpr double slope_power = 2, hope = 3, hope_power = 2.5, least_hope = 0.2, plain_hope = 0.3, rest = 0.2;
 
   std::optional<std::size_t> choose(const std::vector<bool>& open, const std::vector<bool>& able) const override {
-    for (std::size_t i = 0; i < open.size(); ++i)
-      if (open[i] && tasks()[i].dealt < warm_up_) return i;
+    for (const std::uint64_t each : {options().hurried ? std::min<std::uint64_t>(2, warm_up_) : warm_up_, warm_up_})
+      for (std::size_t i = 0; i < open.size(); ++i)
+        if (open[i] && tasks()[i].dealt < each) return i;
     std::optional<std::size_t> out;
     double most = 0, elsewhere = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {

@@ -29,6 +29,8 @@ struct budget_options {
   /// The first trials of each task come one after the other, before a policy that compares them does so; no more of
   /// them than half the budget.
   std::uint64_t warm_up = 10;
+  /// Time may end it before all have had their first trials: each gets two before any gets more.
+  bool hurried = false;
   /// A task without a valid result gets no more than this share of the budget (of the trials that were dealt, where
   /// there is no bound, and the warm-up), at least one trial.
   double dead_share = 0.08;

@@ -215,6 +215,14 @@ BOOST_AUTO_TEST_CASE(gradient_goes_where_the_total_gains_most) {
   BOOST_TEST(light >= 20u * 10u); // its warm-up
 }
 
+BOOST_AUTO_TEST_CASE(each_task_has_something_early_where_time_may_end_it) {
+  auto o = with("gradient", 400);
+  o.hurried = true;
+  auto budget = make(std::vector<shared_task>(20), o);
+  for (int n = 0; n < 40; ++n) budget->told(*budget->next(), 1.0);
+  for (const auto& t : budget->tasks()) BOOST_TEST(t.told == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(gradient_hopes_more_for_a_task_that_is_far_from_a_similar_ones_best) {
   // The first has come down to a tenth of what it began with. Of two that stand still since, one has not.
   std::vector<shared_task> shares{{1e-6, 0, 0, {}}, {1, 0, 0, {}}, {1, 0, 0, {}}};
