@@ -18,6 +18,11 @@ using credits = caf::atom_constant<caf::atom("credits")>;
 using doubt = caf::atom_constant<caf::atom("doubt")>;
 using done = caf::atom_constant<caf::atom("done")>;
 using miss = caf::atom_constant<caf::atom("miss")>;
+using allow = caf::atom_constant<caf::atom("allow")>;
+using finish = caf::atom_constant<caf::atom("finish")>;
+
+// To an opener.
+using open = caf::atom_constant<caf::atom("open")>;
 
 // To the cache.
 using attach = caf::atom_constant<caf::atom("attach")>;

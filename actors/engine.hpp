@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/budget.hpp"
 #include "core/error.hpp"
 #include "core/task.hpp"
 #include "search/tuning.hpp"
@@ -29,6 +30,8 @@ struct event_batch;
 struct graph_handles;
 struct session_handle;
 struct place_info;
+struct joint_request;
+class joint_session;
 
 /// The trials of a search whose spec gives neither trials nor time: enough for a first look, never for ever.
 inline constexpr std::uint64_t default_trials = 1000;
@@ -129,6 +132,10 @@ public:
   /// not validate), store errors.
   result<session> tune(const tuning_request& request);
 
+  /// Begins or goes on with tasks that share a budget (actors/joint.hpp). Each has a session of its own, other than the
+  /// one that tune() gives it. Errors: those of tune(), a task that is given twice, a policy that cannot be.
+  result<joint_session> tune_together(const joint_request& request);
+
   /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.
   void subscribe(std::function<void(const event_batch&)> watch);
 
@@ -154,8 +161,14 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
+/// What several tasks with one budget are.
+struct joint_request {
+  std::vector<tuning_request> tasks; ///< their weights are their specs'; by_caller is not for these
+  budget_spec budget;
+};
+
 /// The session's name in the store: a digest of task, space (parameters, constraints), strategy and seed, and of
-/// whether it may estimate.
-std::string session_id(const task& of, bool near = false);
+/// whether it may estimate. One that shares a budget has another.
+std::string session_id(const task& of, bool near = false, bool shared = false);
 
 } // namespace attune::actors

@@ -65,6 +65,8 @@ using tuner_actor = caf::typed_actor<
     caf::reacts_to<atom::doubt, trial_batch>,
     // The search cannot go on (the store).
     caf::reacts_to<atom::cancel, error>,
+    // From its allocator, where it shares a budget: how many trials it may have had in all; and that this was all.
+    caf::reacts_to<atom::allow, budget_allowance>, caf::reacts_to<atom::finish, budget_end>,
     // INTERNAL: time passed.
     caf::reacts_to<atom::internal, atom::tick>>;
 
@@ -73,6 +75,8 @@ using scheduler_actor = caf::typed_actor<
     // A session comes with the most trials that it can have in flight (0: no bound of its own); its tuner gets
     // `credits`.
     caf::reacts_to<atom::attach, session_number, tuner_actor, std::uint32_t>,
+    // The same for one of a party (a number of its own): they share one window, and each is told the whole of it.
+    caf::reacts_to<atom::attach, session_number, tuner_actor, std::uint32_t, session_number>,
     caf::reacts_to<atom::detach, session_number>,
     // Measure these: each ends at the recorder, once.
     caf::reacts_to<atom::measure, trial_batch>,
@@ -94,6 +98,27 @@ using scheduler_actor = caf::typed_actor<
     caf::replies_to<atom::status>::with<scheduler_status>,
     // INTERNAL: a deadline may have come.
     caf::reacts_to<atom::internal, atom::tick, std::uint64_t>>;
+
+/// An OPENER makes the tuner of one of the tasks that share a budget, on a thread of its own: that reads the store.
+using opener_actor = caf::typed_actor<
+    // Of the task of this number, with what the store knows of similar ones up to this record.
+    caf::replies_to<atom::open, std::uint64_t, std::uint64_t>::with<opened_task>>;
+
+/// An ALLOCATOR deals out the trials of one budget to the tuners that share it (schedulers/task_budget.hpp), and has a
+/// task opened when it deals it its first.
+using allocator_actor = caf::typed_actor<
+    // What it deals (moved from), and whom to.
+    caf::reacts_to<atom::begin, allocator_setup_ptr>,
+    // From a tuner.
+    caf::reacts_to<atom::note, budget_news>,
+    // Ends the whole as `interrupted`.
+    caf::reacts_to<atom::cancel>,
+    // How it ended; answered when all have ended.
+    caf::replies_to<atom::report>::with<joint_report_ptr>,
+    // Whether it has ended.
+    caf::replies_to<atom::status>::with<bool>,
+    // INTERNAL: the time is over.
+    caf::reacts_to<atom::internal, atom::tick>>;
 
 /// The RECORDER is the only writer of the store. It writes in groups: what arrived while the last group was written is
 /// the next one.

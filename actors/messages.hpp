@@ -11,6 +11,7 @@
 //                             (durable first)          ^------run--> runner (one per slot)
 //                   tuner --train--> model: the strategies' trainings, on a thread of its own
 //                   cache --recall--> archive: what the store has and memory has not, on a thread of its own
+//                   allocator --allow--> tuners that share a budget; --open--> opener, on a thread of its own
 //
 // The messages are values shared by pointer (immutable behind it): they stay in the process. Between processes speaks
 // the schema in proto/; CAF's own wire protocol is never opened.
@@ -24,6 +25,7 @@
 #include "storage/store.hpp"
 #include "storage/store_port.hpp"
 
+#include <caf/actor_control_block.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include <array>
@@ -35,6 +37,9 @@
 #include <vector>
 
 namespace attune::actors {
+
+struct joint_report;
+struct allocator_setup;
 
 /// Names a session in this process; given by the engine, from 1.
 using session_number = std::uint64_t;
@@ -208,6 +213,39 @@ enum class event_kind : std::uint8_t {
 };
 const char* to_string(event_kind k) noexcept;
 
+/// What a tuner that shares a budget may use from now on.
+struct budget_allowance {
+  std::uint64_t trials = 0; ///< that its session may have had in all
+  nanoseconds began{0};     ///< when the whole began, monotonic
+};
+/// A tuner that shares a budget gets no more.
+struct budget_end {
+  search::stop_reason why = search::stop_reason::trials;
+  std::optional<nanoseconds> finals_until; ///< monotonic; none: as long as they take
+};
+/// One trial that came to its end, for whoever deals.
+struct budget_step {
+  std::optional<double> value; ///< none: nothing valid
+  storage::record_id record = 0;
+  nanoseconds at{0};   ///< wall clock, when it had been measured
+  nanoseconds busy{0}; ///< that it kept a device; 0: answered from memory
+};
+/// What a tuner tells of itself to whoever deals.
+struct budget_news {
+  std::size_t member = 0;
+  std::vector<budget_step> told; ///< since the last time
+  std::uint32_t window = 0;
+  bool stopping = false; ///< it proposes no more
+  report_ptr report;     ///< at its end
+};
+/// A tuner that was opened, or why it could not be.
+struct opened_task {
+  caf::strong_actor_ptr tuner;
+  std::optional<error> trouble;
+};
+using joint_report_ptr = std::shared_ptr<const joint_report>;
+using allocator_setup_ptr = std::shared_ptr<allocator_setup>;
+
 /// What a strategy wants trained beside the search.
 using training_ptr = std::shared_ptr<search::training>;
 
@@ -263,6 +301,12 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::task_list)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::session_info)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::tuner_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::report_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::budget_allowance)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::budget_end)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::budget_news)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::opened_task)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::joint_report_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::allocator_setup_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::event)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::event_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::monitor_snapshot)

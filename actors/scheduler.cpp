@@ -520,6 +520,10 @@ scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recor
         self->state.clients[number] = who;
         tell_windows(self, self->state.credits.attach(number, wish));
       },
+      [self](atom::attach, session_number number, const tuner_actor& who, std::uint32_t wish, session_number party) {
+        self->state.clients[number] = who;
+        tell_windows(self, self->state.credits.attach(number, wish, party));
+      },
       [self](atom::detach, session_number number) {
         auto& s = self->state;
         s.clients.erase(number);

@@ -108,18 +108,34 @@ bool in_finals(self_pointer self) {
   return s.finals.has_value();
 }
 
+/// Tells the allocator what is new, where there is one.
+void tell_dealer(self_pointer self) {
+  auto& s = self->state;
+  if (!s.setup.dealer) return;
+  const auto& search = *s.setup.search;
+  const bool stopping = search.stopping() && search.in_flight() == 0 && s.kept.empty();
+  if (s.untold.empty() && s.told_window == search.window() && s.told_stopping == stopping && !s.ended) return;
+  s.told_window = search.window();
+  s.told_stopping = stopping;
+  self->send(s.setup.dealer, atom::note::value,
+             budget_news{s.setup.member, std::exchange(s.untold, {}), search.window(), stopping, s.report});
+}
+
 /// At the end: takes leave of the others, answers everyone.
 void end_if_finished(self_pointer self) {
   auto& s = self->state;
-  if (s.ended || !s.setup.search->finished() || !s.kept.empty() || s.amending > 0 || in_finals(self) || s.amending > 0)
+  if (s.ended || !s.setup.search->finished() || !s.kept.empty() || s.amending > 0 || in_finals(self) ||
+      s.amending > 0) {
+    if (!s.ended) tell_dealer(self);
     return;
+  }
   s.built.clear();
   s.ended = true;
   const auto number = s.setup.session.number;
   make_report(self);
   self->send(s.scheduler, atom::detach::value, number);
   self->send(s.cache, atom::detach::value, number);
-  self->send(s.recorder, atom::detach::value, number, s.report->wall);
+  self->send(s.recorder, atom::detach::value, number, s.whole_began ? now_of(self) - *s.whole_began : s.report->wall);
   emit(self, s.watch, [&] {
     return event{event_kind::session_ended,           number,      nullptr, nullptr,
                  search::to_string(s.report->reason), now_of(self)};
@@ -130,6 +146,7 @@ void end_if_finished(self_pointer self) {
   s.telling.clear();
   for (auto& promise : s.waiting_for_report) promise.deliver(s.report);
   s.waiting_for_report.clear();
+  tell_dealer(self);
 }
 
 /// Everyone's result of the finals goes through the recorder, so that it is durable before it is told.
@@ -375,6 +392,11 @@ void told(self_pointer self, trial_batch next) {
         search.tell(*f.what, f.result, f.from_cache, before, by_caller(s) ? std::nullopt : std::optional(f.arrived));
     if (step && !s.setup.session_id.empty())
       steps.items.push_back({f.what, f.result, step->asked_before, f.from_cache, f.record, std::nullopt});
+    if (step && s.setup.dealer) {
+      const auto* m = f.result->measured();
+      s.untold.push_back({m != nullptr ? std::optional(m->value) : std::nullopt, f.record, f.result->at,
+                          f.from_cache ? nanoseconds(0) : f.result->phases.run});
+    }
     keep_built(s, f.what->key, f.built);
     emit(self, s.watch, [&] {
       return event{event_kind::told, f.what->session, f.what, f.result, f.from_cache ? "cache" : "measured",
@@ -417,7 +439,12 @@ void begin(self_pointer self) {
   s.setup.search->begin(s.started);
   self->send(s.recorder, atom::attach::value, number, s.setup.session_id, tuner_actor{self});
   self->send(s.cache, atom::attach::value, s.setup.session, tuner_actor{self});
-  self->send(s.scheduler, atom::attach::value, number, tuner_actor{self}, s.setup.wish);
+  if (s.setup.dealer) {
+    s.setup.search->allow(s.setup.search->counts().proposed);
+    self->send(s.scheduler, atom::attach::value, number, tuner_actor{self}, s.setup.wish, s.setup.party);
+  } else {
+    self->send(s.scheduler, atom::attach::value, number, tuner_actor{self}, s.setup.wish);
+  }
   if (const auto at = s.setup.search->deadline())
     self->delayed_send(self, *at - s.started, atom::internal::value, atom::tick::value);
   end_if_finished(self);
@@ -571,6 +598,26 @@ tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_
       [self](atom::cancel, const error& why) {
         self->state.trouble = why;
         stop(self, search::stop_reason::error);
+      },
+      [self](atom::allow, const budget_allowance& now) {
+        self->state.setup.search->allow(now.trials);
+        self->state.whole_began = now.began;
+        pump(self);
+      },
+      [self](atom::finish, const budget_end& how) {
+        auto& s = self->state;
+        if (how.why == search::stop_reason::interrupted) {
+          stop(self, how.why);
+          return;
+        }
+        if (s.setup.search->stopping()) return;
+        if (how.finals_until) s.setup.finals_until = *how.finals_until - s.started;
+        if (how.why == search::stop_reason::time) {
+          stop(self, how.why);
+          return;
+        }
+        s.setup.search->stop(how.why);
+        end_if_finished(self);
       },
       [self](atom::internal, atom::tick) {
         self->state.setup.search->tick(now_of(self));

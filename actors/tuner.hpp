@@ -22,6 +22,10 @@ struct tuner_setup {
   model_actor model;                      ///< who trains for it; null: its strategy trains in its own ask()
   /// How long measuring side by side may go on, from the tuner's beginning; none: until it is decided.
   std::optional<nanoseconds> finals_until;
+  /// Where it shares a budget with others: who deals, which of them it is, their number at the scheduler.
+  allocator_actor dealer;
+  std::size_t member = 0;
+  session_number party = 0;
 };
 
 struct tuner_state {
@@ -60,6 +64,12 @@ struct tuner_state {
   std::uint64_t final_runs = 0, repeated = 0;
   std::size_t amending = 0;                             ///< amendments on their way through the recorder
   std::vector<std::pair<key128, amendment>> amendments; ///< of those that were measured side by side
+
+  // Where it shares a budget:
+  std::vector<budget_step> untold; ///< what its allocator has not heard
+  std::uint32_t told_window = 0;
+  bool told_stopping = false;
+  std::optional<nanoseconds> whole_began; ///< monotonic: the whole's time is each one's
   static inline const char* name = "tuner";
 };
 

@@ -42,8 +42,8 @@ how_many read_places(const std::string& option, const std::string& text) {
 struct raw {
   std::string store, trials, time, strategy, seed, reuse, slots, builders, spec, task, sample, index, contains, top,
       format, target, hub, token_file, ca_file, certificate, key, attach, listen, name, device, cache, drain, undrain,
-      ban, unban, cancel, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary,
-      reservoir;
+      ban, unban, cancel, recorded, seeds, workers, svg, policy, output, file, folder, source, older_than, keep_best,
+      boundary, reservoir;
   std::vector<std::string> specs, targets, files, labels;
   std::string token_role, token_name, token_id;
   bool unpinned = false;
@@ -107,7 +107,9 @@ struct parser {
 
     tune = command(app, "tune", "Tune what the spec files describe");
     tune->add_option("SPEC", r.specs, "The spec files; their tasks are tuned side by side")->type_name("");
-    tune->add_option("--trials", r.trials, "How many configurations to try for each task")->type_name("N");
+    tune->add_option("--trials", r.trials,
+                     "How many configurations to try for each task, or together where they share a budget")
+        ->type_name("N");
     tune->add_option("--time", r.time, "How long to try in all, with a unit: 90s, 10m, 2h")->type_name("D");
     tune->add_option("--strategy", r.strategy, "How to search: auto, random, grid, annealing, genetic, ...")
         ->type_name("S");
@@ -118,6 +120,11 @@ struct parser {
         ->type_name("R");
     tune->add_option("--slots", r.slots, "Timed runs at once: a number, or auto")->type_name("N");
     tune->add_option("--builders", r.builders, "Builds at once: a number, or auto")->type_name("N");
+    tune->add_option("--policy", r.policy,
+                     "The tasks share --trials and --time: gradient, round_robin or sequential says who goes next")
+        ->type_name("P");
+    tune->add_option("--svg", r.svg, "Draw how the weighted total of tasks that share a budget fell")
+        ->type_name("FILE");
     tune->add_flag("--remeasure", r.remeasure, "Measure anew what is already known, and begin the session anew");
     tune->add_flag("--offline", r.offline,
                    "Measure nothing: predict from what the store knows of this and similar tasks");
@@ -134,6 +141,7 @@ second one ends at once.
   attune tune gemm.yaml                     until the spec's own budget is used up
   attune tune gemm.yaml --time 10m          for ten minutes
   attune tune a.yaml b.yaml --trials 500    two tasks, 500 trials each
+  attune tune model.yaml --policy gradient --trials 500   500 trials for all its tasks
   attune tune gemm.yaml --json > out.json   for a script
 
 With --hub the spec and the files that it names (build.sources, run.files) are sent;
@@ -515,13 +523,17 @@ tune_options read_tune(const raw& r) {
   }
   if (!r.slots.empty()) o.slots = read_places("--slots", r.slots);
   if (!r.builders.empty()) o.builders = read_places("--builders", r.builders);
+  if (!r.policy.empty()) o.policy = r.policy;
+  o.svg = r.svg;
   o.remeasure = r.remeasure;
   o.offline = r.offline;
   if (o.offline) {
     const std::pair<const char*, bool> idle[] = {
-        {"--trials", o.trials.has_value()}, {"--time", o.time.has_value()},   {"--strategy", o.strategy.has_value()},
-        {"--reuse", o.near.has_value()},    {"--slots", o.slots.has_value()}, {"--builders", o.builders.has_value()},
-        {"--remeasure", o.remeasure},       {"--dry-run", r.dry_run}};
+        {"--trials", o.trials.has_value()},     {"--time", o.time.has_value()},
+        {"--strategy", o.strategy.has_value()}, {"--reuse", o.near.has_value()},
+        {"--slots", o.slots.has_value()},       {"--builders", o.builders.has_value()},
+        {"--policy", o.policy.has_value()},     {"--svg", !o.svg.empty()},
+        {"--remeasure", o.remeasure},           {"--dry-run", r.dry_run}};
     for (const auto& [option, given] : idle)
       if (given) throw usage_fault{std::string(option) + " does nothing beside --offline, which measures nothing"};
   }

@@ -32,9 +32,11 @@ struct tune_options {
   std::optional<bool> near; ///< --reuse near, or exact
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
-  bool offline = false; ///< predicts, measures nothing
-  hub_access hub;       ///< that has it measured; none: this machine does
-  std::string attach;   ///< the job at the hub that is to be followed, in place of specs
+  bool offline = false;              ///< predicts, measures nothing
+  hub_access hub;                    ///< that has it measured; none: this machine does
+  std::string attach;                ///< the job at the hub that is to be followed, in place of specs
+  std::optional<std::string> policy; ///< the tasks share `trials` and `time`, dealt out by this
+  std::string svg;                   ///< where it is drawn how their total fell; empty: nowhere
 };
 
 struct space_options {

@@ -177,8 +177,8 @@ json asked_json(const actors::cache_statistics& asked) {
 } // namespace
 
 json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports,
-                  const actors::cache_statistics* asked) {
-  if (reports.size() == 1) {
+                  const actors::cache_statistics* asked, bool as_list) {
+  if (reports.size() == 1 && !as_list) {
     auto out = report_json(*reports[0]);
     if (asked != nullptr) out["cache"] = asked_json(*asked);
     return out;

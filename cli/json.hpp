@@ -46,10 +46,10 @@ json best_json(const configuration& config, const measurement& m, const metric_s
 
 /// One task of `tune --json`.
 json report_json(const actors::tuning_report& report);
-/// Several: `{"tasks": […], "total": {…}}`; one: itself.
+/// Several, or one with `as_list`: `{"tasks": […], "total": {…}}`; one: itself.
 /// With `asked`: what the cache was asked, with the causes of its misses.
 json reports_json(std::span<const std::shared_ptr<const actors::tuning_report>> reports,
-                  const actors::cache_statistics* asked = nullptr);
+                  const actors::cache_statistics* asked = nullptr, bool as_list = false);
 
 /// `space --count --json`; `valid` is null where it is unknown.
 json space_count_json(std::size_t parameters, search::uint128 cartesian, std::optional<search::uint128> valid,

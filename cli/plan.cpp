@@ -6,8 +6,10 @@
 #include "core/text.hpp"
 #include "measure/substitution.hpp"
 #include "measure/validate.hpp"
+#include "schedulers/task_budget.hpp"
 #include "search/limits.hpp"
 #include "search/strategy.hpp"
+#include "storage/spec_reader.hpp"
 
 #include <algorithm>
 #include <map>
@@ -24,11 +26,11 @@ std::string command_text(const command& c) {
 }
 
 /// What the budget comes to: the engine's own rules (actors/engine.hpp), for the display.
-std::optional<std::uint64_t> trials_of(const task_spec& spec, const search::space& over) {
+std::optional<std::uint64_t> trials_of(const task_spec& spec, const search::space& over, bool shared) {
   std::optional<std::uint64_t> trials = spec.search.trials;
   const auto count = over.count();
   if (spec.search.fraction && count) trials = trials_of_fraction(*spec.search.fraction, static_cast<double>(*count));
-  if (!trials && !spec.search.time) trials = actors::default_trials;
+  if (!trials && !spec.search.time && !shared) trials = actors::default_trials;
   if (count && *count < (search::uint128{1} << 62)) {
     const auto all = static_cast<std::uint64_t>(*count);
     if (trials || all <= 1'000'000) trials = std::min(trials.value_or(all), all);
@@ -75,14 +77,59 @@ status check(const loaded_task& t) {
   return {};
 }
 
+/// What the files' tasks share, by the files and the command line.
+result<std::optional<budget_spec>> shared_budget(const tune_options& options) {
+  std::optional<budget_spec> out;
+  std::string from;
+  for (const auto& file : options.specs) {
+    auto one = storage::read_shared_budget(file);
+    if (!one) return one.err();
+    if (!*one) continue;
+    if (out && *out != **one)
+      return error{errc::invalid_spec, "has another budget than " + from + ": one command has one budget", file};
+    out = **one;
+    from = file;
+  }
+  if (!out && options.policy) {
+    if (!options.trials && !options.time)
+      return error{errc::invalid_spec,
+                   "--policy says who of the tasks goes next, and needs to know how much they share: give --trials or "
+                   "--time, or write budget: into the spec",
+                   {}};
+    out.emplace();
+  }
+  if (!out) return out;
+  if (options.policy) out->policy = *options.policy;
+  if (options.trials) out->trials = options.trials;
+  if (options.time) out->time = options.time;
+  return out;
+}
+
+/// What can be said of a shared budget when the tasks are known.
+status check_budget(const plan& p, const tune_options& options) {
+  std::vector<schedulers::shared_task> tasks;
+  for (const auto& t : p.tasks) {
+    tasks.emplace_back();
+    tasks.back().most = t.trials;
+  }
+  if (options.policy && tasks.size() < 2)
+    return error{errc::invalid_spec, "--policy has no effect: there is one task", {}};
+  schedulers::budget_options how;
+  how.policy = p.budget->policy;
+  how.trials = p.budget->trials;
+  const auto made = schedulers::make_task_budget(std::move(tasks), how);
+  if (!made) return made.err();
+  return {};
+}
+
 } // namespace
 
-void apply(const tune_options& options, task_spec& spec) {
-  if (options.trials) {
+void apply(const tune_options& options, task_spec& spec, bool shared) {
+  if (options.trials && !shared) {
     spec.search.trials = options.trials;
     spec.search.fraction.reset();
   }
-  if (options.time) spec.search.time = options.time;
+  if (options.time && !shared) spec.search.time = options.time;
   if (options.strategy) spec.search.strategy = *options.strategy;
   if (options.seed) spec.search.seed = *options.seed;
   if (options.slots) spec.measure.slots = *options.slots;
@@ -92,34 +139,60 @@ void apply(const tune_options& options, task_spec& spec) {
 result<plan> make_plan(const tune_options& options) {
   plan out;
   out.near = options.near.value_or(false);
+  const auto budget = shared_budget(options);
+  if (!budget) return budget.err();
+  out.budget = *budget;
+  const bool shared = out.budget.has_value();
+  if (!shared && !options.svg.empty())
+    return error{errc::invalid_spec,
+                 "--svg draws the total of tasks that share a budget: give --policy, or write budget: into the spec",
+                 {}};
   how_many slots, builders;
-  std::map<std::string, std::string> sessions;
+  std::map<std::string, std::pair<std::string, std::size_t>> sessions;
   for (const auto& file : options.specs) {
     auto loaded = load(file);
     if (!loaded) return loaded.err();
     for (auto& t : *loaded) {
-      apply(options, t.spec);
+      apply(options, t.spec, shared);
       if (const auto good = check(t); !good) return good.err();
       if (const auto same = agree(slots, t.spec.measure.slots, "slots", t.spec); !same) return same.err();
       if (const auto same = agree(builders, t.spec.measure.builders, "builders", t.spec); !same) return same.err();
       if (t.spec.measure.cores != 1) out.cores = std::max(out.cores, t.spec.measure.cores);
-      for (const auto& w : t.spec.warnings) out.messages.push_back(w);
-      for (const auto& r : t.space->remarks()) out.messages.push_back(t.spec.name + ": " + r);
+      // Tasks of one file have their constraints in common: what is noticed of one is not said again for each.
+      const auto say = [&out](std::string text) {
+        if (std::find(out.messages.begin(), out.messages.end(), text) == out.messages.end())
+          out.messages.push_back(std::move(text));
+      };
+      for (const auto& w : t.spec.warnings) say(w);
+      for (const auto& r : t.space->remarks()) say(t.spec.name + ": " + r);
       if (measure::builds_in_place(t.spec))
         out.messages.push_back(t.spec.name + ": the build names neither {artifact} nor {workdir}, so it is taken to "
                                              "write in place: each trial builds and runs before the next one builds");
-      const auto trials = trials_of(t.spec, *t.space);
+      const auto trials = trials_of(t.spec, *t.space, shared);
+      const double weight = t.spec.weight;
       auto made = make_task(std::move(t.spec));
       if (!made) return made.err();
-      const auto id = actors::session_id(**made, out.near);
-      if (const auto [at, fresh] = sessions.emplace(id, file); !fresh)
+      const auto id = actors::session_id(**made, out.near, shared);
+      const auto [at, fresh] = sessions.emplace(id, std::pair(file, out.tasks.size()));
+      if (!fresh && shared) {
+        auto& first = out.tasks[at->second.second];
+        auto sum = std::make_shared<task>(*first.of);
+        sum->spec.weight += weight;
+        out.messages.push_back(sum->spec.name + ": is given again, and tuned once, with weight " +
+                               shortest(sum->spec.weight));
+        first.of = std::move(sum);
+        continue;
+      }
+      if (!fresh)
         return error{errc::invalid_spec,
                      "task '" + (*made)->spec.name + "' is given twice" +
-                         (at->second == file ? "" : ", first in " + at->second),
+                         (at->second.first == file ? "" : ", first in " + at->second.first),
                      file};
       out.tasks.push_back({std::move(*made), t.space, trials});
     }
   }
+  if (shared)
+    if (const auto good = check_budget(out, options); !good) return good.err();
   out.slots = slots.said() ? slots : how_many(1);
   out.builders = builders;
   return out;
@@ -139,14 +212,20 @@ json plan_json(const plan& p, const std::string& store) {
                      {"time_s", spec.search.time ? number_json(seconds(*spec.search.time)) : json(nullptr)},
                      {"build", spec.build ? json(command_text(spec.build->run)) : json(nullptr)},
                      {"run", command_text(spec.run.run)},
-                     {"session", actors::session_id(*t.of, p.near)}});
+                     {"session", actors::session_id(*t.of, p.near, p.budget.has_value())}});
+    if (p.budget) tasks.back()["weight"] = number_json(spec.weight);
   }
-  return {{"dry_run", true},
-          {"tasks", std::move(tasks)},
-          {"slots", p.slots.count ? json(*p.slots.count) : json("auto")},
-          {"builders", p.builders.count ? json(*p.builders.count) : json("auto")},
-          {"reuse", p.near ? "near" : "exact"},
-          {"store", store}};
+  json out{{"dry_run", true}};
+  if (p.budget)
+    out["budget"] = {{"trials", p.budget->trials ? count_json(*p.budget->trials) : json(nullptr)},
+                     {"time_s", p.budget->time ? number_json(seconds(*p.budget->time)) : json(nullptr)},
+                     {"policy", p.budget->policy}};
+  out["tasks"] = std::move(tasks);
+  out["slots"] = p.slots.count ? json(*p.slots.count) : json("auto");
+  out["builders"] = p.builders.count ? json(*p.builders.count) : json("auto");
+  out["reuse"] = p.near ? "near" : "exact";
+  out["store"] = store;
+  return out;
 }
 
 std::string render_plan(const plan& p, const std::string& store) {
@@ -157,6 +236,7 @@ std::string render_plan(const plan& p, const std::string& store) {
     rows.push_back({"  configurations", t.over->count() ? search::to_string(*t.over->count()) : "unknown, too many"});
     std::string budget = t.trials ? std::to_string(*t.trials) + " trials" : "";
     if (spec.search.time) budget += (budget.empty() ? "" : ", or ") + human_duration(*spec.search.time);
+    if (p.budget) budget = (budget.empty() ? "" : "at most " + budget + ", ") + "its share of the whole";
     rows.push_back({"  budget", budget});
     rows.push_back({"  strategy", spec.search.strategy + ", seed " + std::to_string(spec.search.seed)});
     if (spec.build) rows.push_back({"  build", command_text(spec.build->run)});
@@ -166,6 +246,11 @@ std::string render_plan(const plan& p, const std::string& store) {
     rows.push_back({"  target", t.of->where.text()});
     rows.push_back({"  key", t.of->identity.task_key.hex()});
     out += spec.name + "\n" + table(rows) + "\n";
+  }
+  if (p.budget) {
+    std::string whole = p.budget->trials ? std::to_string(*p.budget->trials) + " trials" : "";
+    if (p.budget->time) whole += (whole.empty() ? "" : ", or ") + human_duration(*p.budget->time);
+    out += table({{"budget of all", whole + ", " + p.budget->policy}});
   }
   out += table({{"slots", to_string(p.slots)},
                 {"builders", p.builders.said() ? to_string(p.builders) : "one for each core"},

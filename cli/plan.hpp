@@ -2,6 +2,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/load.hpp"
+#include "core/budget.hpp"
 #include "core/error.hpp"
 #include "core/task.hpp"
 
@@ -14,8 +15,9 @@
 
 namespace attune::cli {
 
-/// Puts the command line's options in place of what the spec says.
-void apply(const tune_options& options, task_spec& spec);
+/// Puts the command line's options in place of what the spec says; trials and time are each task's own where no budget
+/// is shared.
+void apply(const tune_options& options, task_spec& spec, bool shared);
 
 /// One task about to be tuned.
 struct planned_task {
@@ -26,6 +28,7 @@ struct planned_task {
 
 struct plan {
   std::vector<planned_task> tasks;
+  std::optional<budget_spec> budget; ///< what they share
   how_many slots, builders;
   std::uint32_t cores = 1;           ///< of each slot
   bool near = false;                 ///< what lies between equal results is estimated
@@ -34,7 +37,8 @@ struct plan {
 
 /// Reads and checks all that can be wrong before anything is started or written. Errors: invalid_spec: a spec, a space,
 /// a command, a source, the strategy, a fraction of a space that cannot be counted, tasks that ask for different slots
-/// or builders, the same session twice.
+/// or builders, the same session twice (where a budget is shared it is one with the sum of the weights), spec files
+/// with different budgets, a policy without a budget or without several tasks.
 result<plan> make_plan(const tune_options& options);
 
 /// What `tune --dry-run` says.

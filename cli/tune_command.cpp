@@ -2,6 +2,7 @@
 #include "actors/messages.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/joint_report.hpp"
 #include "cli/json.hpp"
 #include "cli/offline_command.hpp"
 #include "cli/plan.hpp"
@@ -18,6 +19,8 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <functional>
 #include <mutex>
 #include <ostream>
 #include <set>
@@ -108,12 +111,12 @@ private:
 /// A task under way and what is known of it.
 struct running {
   const planned_task* plan;
-  actors::session session;
+  std::function<actors::tuner_status()> look;
   actors::tuner_status last;
-  actors::report_ptr report;
 };
 
-progress_view look(const std::vector<running>& all, nanoseconds elapsed, const rate_meter& rate, std::string note) {
+progress_view look(const std::vector<running>& all, const std::optional<budget_spec>& budget, nanoseconds elapsed,
+                   const rate_meter& rate, std::string note) {
   progress_view v;
   v.tasks = all.size();
   v.name = all.size() == 1 ? all[0].plan->of->spec.name : std::to_string(all.size()) + " tasks";
@@ -137,11 +140,16 @@ progress_view look(const std::vector<running>& all, nanoseconds elapsed, const r
       v.best_config = r.last.best->config.text();
     }
   }
+  if (budget) {
+    v.budget = budget->trials;
+    v.time_limit = budget->time;
+  }
   return v;
 }
 
-/// Shows how it goes until all tasks have ended.
-void watch(std::vector<running>& all, board& news, progress_display& display, bool quiet) {
+/// Shows how it goes until all tasks have ended. `ended` says so where they share a budget.
+void watch(std::vector<running>& all, const std::optional<budget_spec>& budget, const std::function<bool()>& ended,
+           board& news, progress_display& display, bool quiet) {
   using namespace std::chrono_literals;
   const auto& clock = system_time();
   const auto begin = clock.monotonic();
@@ -154,15 +162,16 @@ void watch(std::vector<running>& all, board& news, progress_display& display, bo
     bool over = true;
     std::uint64_t done = 0;
     for (auto& r : all) {
-      if (!r.last.finished) r.last = r.session.progress();
+      if (!r.last.finished) r.last = r.look();
       over = over && r.last.finished;
       done += r.last.counts.proposed;
     }
+    if (budget) over = ended();
     for (const auto& m : news.messages()) display.line("attune: " + m);
     const auto now = clock.monotonic();
     rate.add(now - begin, done);
     if (!quiet) {
-      const auto v = look(all, now - begin, rate, news.trouble());
+      const auto v = look(all, budget, now - begin, rate, news.trouble());
       if (display.bar()) {
         display.draw(v, terminal_width(STDERR_FILENO));
       } else {
@@ -206,15 +215,23 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     return exit_code::done;
   }
 
+  std::ofstream drawing;
+  if (!options.svg.empty()) {
+    drawing.open(options.svg);
+    if (!drawing) return io.fail({errc::invalid_spec, "cannot be written", options.svg});
+  }
+
   // Signals first: one that comes while the store is opened must not be lost.
   board news;
-  std::vector<running> all;
+  std::vector<actors::session> sessions;
+  std::optional<actors::joint_session> whole;
   std::mutex all_lock;
   std::atomic<bool> cancelled{false};
   interrupts signals([&](int) {
     cancelled = true;
     const std::lock_guard guard(all_lock);
-    for (auto& r : all) r.session.cancel();
+    for (auto& s : sessions) s.cancel();
+    if (whole) whole->cancel();
   });
 
   actors::engine_options how;
@@ -231,21 +248,44 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   if (!(*engine)->remark().empty()) io.message((*engine)->remark());
   (*engine)->subscribe([&news](const actors::event_batch& batch) { news.take(batch); });
 
-  for (const auto& t : planned->tasks) {
-    auto begun = (*engine)->tune({t.of, t.over, options.remeasure, false, planned->near});
+  std::vector<running> all;
+  if (planned->budget) {
+    actors::joint_request request;
+    request.budget = *planned->budget;
+    for (const auto& t : planned->tasks)
+      request.tasks.push_back({t.of, t.over, options.remeasure, false, planned->near});
+    auto begun = (*engine)->tune_together(request);
     if (!begun) return io.fail(begun.err());
+    for (std::size_t i = 0; i < planned->tasks.size(); ++i)
+      all.push_back({&planned->tasks[i], [s = *begun, i]() mutable { return s.progress(i); }, {}});
     const std::lock_guard guard(all_lock);
-    all.push_back({&t, std::move(*begun), {}, nullptr});
-    if (cancelled) all.back().session.cancel();
+    whole = std::move(*begun);
+    if (cancelled) whole->cancel();
+  } else {
+    for (const auto& t : planned->tasks) {
+      auto begun = (*engine)->tune({t.of, t.over, options.remeasure, false, planned->near});
+      if (!begun) return io.fail(begun.err());
+      all.push_back({&t, [s = *begun]() mutable { return s.progress(); }, {}});
+      const std::lock_guard guard(all_lock);
+      sessions.push_back(std::move(*begun));
+      if (cancelled) sessions.back().cancel();
+    }
   }
   {
     progress_display display(
         io.err(), traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); }));
-    watch(all, news, display, options.quiet);
+    watch(
+        all, planned->budget, [&] { return whole->ended(); }, news, display, options.quiet);
   }
   std::vector<actors::report_ptr> reports;
   reports.reserve(all.size());
-  for (auto& r : all) reports.push_back(r.session.wait());
+  std::shared_ptr<const actors::joint_report> joint;
+  if (whole) {
+    joint = whole->wait();
+    for (const auto& t : joint->tasks) reports.push_back(t.report);
+  } else {
+    for (auto& s : sessions) reports.push_back(s.wait());
+  }
   const int signal = signals.caught();
 
   for (const auto& r : reports) {
@@ -253,8 +293,17 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     if (const auto text = no_best_text(*r); !text.empty()) io.message(text);
   }
   const auto asked = (*engine)->cache_counts();
+  if (drawing.is_open()) {
+    drawing << draw_total(*joint);
+    drawing.close();
+    if (!drawing) io.message(options.svg + " cannot be written");
+  }
   if (io.json()) {
-    io.document(reports_json(reports, &asked));
+    io.document(joint ? joint_json(*joint, *planned->budget) : reports_json(reports, &asked));
+  } else if (joint) {
+    for (const auto& r : reports)
+      if (r->best) io.out() << task_title(*r->of) << "\n  " << r->best->config.text() << '\n';
+    io.out() << '\n' << render_joint(*joint) << std::flush;
   } else {
     for (const auto& r : reports) io.out() << render_report(*r);
     io.out() << render_misses(asked);

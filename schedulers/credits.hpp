@@ -24,8 +24,9 @@ public:
   /// of arrival, nobody beyond its wish; what nobody wishes for stays unused. Returns the windows that changed.
   std::vector<window> set_total(std::uint32_t total);
   /// A client comes; `wish` is the most that it can use (0: no limit of its own). One that is here already changes its
-  /// wish and keeps its place in the order. Returns the windows that changed.
-  std::vector<window> attach(std::uint64_t client, std::uint32_t wish = 0);
+  /// wish and keeps its place in the order. Clients of one `party` (0: none) count as one and have one window, each the
+  /// whole of it: who of them uses it is theirs to agree on. Returns the windows that changed.
+  std::vector<window> attach(std::uint64_t client, std::uint32_t wish = 0, std::uint64_t party = 0);
   /// A client goes. Returns the windows that changed.
   std::vector<window> detach(std::uint64_t client);
   /// The window of a client; 0 for an unknown one.
@@ -36,6 +37,7 @@ private:
   struct entry {
     std::uint64_t client = 0;
     std::uint32_t wish = 0, now = 0;
+    std::uint64_t party = 0;
   };
   std::vector<window> share();
   std::vector<entry> entries_;

@@ -59,8 +59,10 @@ void tuning_times::add(const tuning_times& other) {
 
 tuning::tuning(task_ptr of, space_ptr over, std::unique_ptr<strategy> how, tuning_limits limits, std::uint64_t session)
     : task_(std::move(of)), space_(std::move(over)), strategy_(std::move(how)), limits_(limits), session_(session) {
-  for (const auto& p : task_->spec.parameters)
-    if (p.standard && !default_) default_ = space_->to_configuration(space_->standard());
+  const auto& all = task_->spec.parameters;
+  if (limits.always_default ||
+      std::any_of(all.begin(), all.end(), [](const parameter& p) { return p.standard.has_value(); }))
+    default_ = space_->to_configuration(space_->standard());
 }
 
 void tuning::begin(nanoseconds now) {
@@ -126,6 +128,7 @@ std::shared_ptr<training> tuning::begin_training() {
 bool tuning::has_room() const {
   const std::size_t issued = flying_ - again_.size();
   if (stopping() || issued >= window_) return false;
+  if (allowed_ && counts_.proposed + issued >= *allowed_) return false;
   return !limits_.trials || counts_.proposed + issued < *limits_.trials;
 }
 

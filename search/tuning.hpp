@@ -28,6 +28,8 @@ struct tuning_limits {
   std::uint32_t faults_in_a_row = 16;
   nanoseconds spent{0};           ///< of `time`, by earlier processes
   nanoseconds kept_for_finals{0}; ///< of `time`: nothing is proposed in it
+  /// The space's standard configuration counts as the default, where the spec names none.
+  bool always_default = false;
 };
 
 /// The best of a session: only a finite, measured value ever stands here.
@@ -97,6 +99,9 @@ public:
   /// How many trials may be in flight.
   void set_window(std::uint32_t credits) { window_ = credits; }
   std::uint32_t window() const noexcept { return window_; }
+  /// How many trials it may have had in all, for now: what shares a budget with others is dealt its trials. It waits
+  /// for more; it does not end. None (at the beginning): no such bound.
+  void allow(std::uint64_t trials) { allowed_ = trials; }
 
   /// The next trial; null where none is to be started now: the window is full, the budget is spent or being spent, the
   /// strategy has nothing left, the search is stopping.
@@ -205,6 +210,7 @@ private:
   tuning_limits limits_;
   std::uint64_t session_ = 0;
   std::uint32_t window_ = 1;
+  std::optional<std::uint64_t> allowed_;
   trial_number asked_ = 0;
   std::deque<flight> flights_; ///< of the trials from first_flight_ on; the first is open
   trial_number first_flight_ = 0;

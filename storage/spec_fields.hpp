@@ -1,6 +1,7 @@
 // What the spec readers read single fields with. Internal to storage: everything here throws spec_fault with the place.
 #pragma once
 
+#include "core/budget.hpp"
 #include "core/spec.hpp"
 #include "storage/spec_tree.hpp"
 
@@ -75,6 +76,8 @@ build_spec read_build(const spec_node& node);
 run_spec read_run(const spec_node& node, const spec_node* objective);
 search_spec read_search(const spec_node& node);
 measure_spec read_measure(const spec_node& node);
+/// What tasks share; stands beside `tasks:`, never in one.
+budget_spec read_budget(const spec_node& node);
 
 /// A T1 file (the auto-tuning community's JSON form of a space) as one task. Lenient where files in the field are, with
 /// a warning for each.

@@ -21,7 +21,7 @@ spec_node_ptr with_defaults(const spec_node& own, const spec_node& defaults, boo
   out->line = own.line;
   out->column = own.column;
   for (const auto& entry : defaults.entries) {
-    if (entry.key == "tasks") continue;
+    if (sections && (entry.key == "tasks" || entry.key == "budget")) continue;
     const auto* mine = own.find(entry.key);
     if (mine == nullptr) {
       out->entries.push_back(entry);
@@ -53,8 +53,11 @@ std::vector<constraint> read_constraints(const spec_node& node, const std::strin
 task_spec read_task(const spec_node& root, const std::string& file) {
   const spec_section section(root, "",
                              {"task", "workload", "target", "parameters", "constraints", "build", "run", "objective",
-                              "search", "measure", "weight", "tasks"});
+                              "search", "measure", "weight", "tasks", "budget"});
   if (const auto* inner = section.find("tasks")) refuse(*inner, "a task cannot hold tasks of its own");
+  if (const auto* shared = section.find("budget"))
+    refuse(*shared, "budget is what several tasks share and stands beside 'tasks:'; a task's own limits are "
+                    "search.trials and search.time");
   task_spec t;
   t.name = read_string(section.need("task"), "task");
   if (trim(t.name).empty()) refuse(section.need("task"), "task is empty; it names the workload");
@@ -89,6 +92,7 @@ std::vector<task_spec> read_tasks(const spec_node& root, const std::string& file
   if (list->what != spec_node::kind::sequence) refuse(*list, "tasks must be a list of tasks, not " + describe(*list));
   if (list->items.empty()) refuse(*list, "tasks is empty");
   if (list->items.size() > 10'000) refuse(*list, "tasks has more than 10000 entries");
+  if (const auto* node = root.find("budget")) read_budget(*node);
   std::vector<task_spec> out;
   for (const auto& item : list->items) {
     if (item->what != spec_node::kind::mapping) refuse(*item, "a task must be a map of keys, not " + describe(*item));
@@ -129,6 +133,27 @@ result<std::vector<task_spec>> read_spec_text(std::string_view text, const std::
     if (f.line > 0 && f.column > 0) where += ":" + std::to_string(f.column);
     return error{errc::invalid_spec, f.message, std::move(where)};
   }
+}
+
+result<std::optional<budget_spec>> read_shared_budget_text(std::string_view text, const std::string& file) {
+  if (auto fit = check_text(text, file); !fit) return fit.err();
+  const auto tree = is_json_name(file) ? read_json_tree(text, file) : read_yaml_tree(text, file);
+  if (!tree) return tree.err();
+  const auto& root = **tree;
+  const bool shares = root.what == spec_node::kind::mapping && root.find("tasks") != nullptr;
+  const auto* node = shares ? root.find("budget") : nullptr;
+  if (node == nullptr) return std::optional<budget_spec>();
+  try {
+    return std::optional(read_budget(*node));
+  } catch (const spec_fault& f) {
+    return error{errc::invalid_spec, f.message, file};
+  }
+}
+
+result<std::optional<budget_spec>> read_shared_budget(const std::string& path) {
+  const auto text = read_text_file(path);
+  if (!text) return text.err();
+  return read_shared_budget_text(*text, path);
 }
 
 result<arguments> read_configuration(std::string_view text, const std::string& name) {

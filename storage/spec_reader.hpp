@@ -1,8 +1,10 @@
 #pragma once
 
+#include "core/budget.hpp"
 #include "core/error.hpp"
 #include "core/spec.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,8 @@ namespace attune::storage {
 /// never none; what was read leniently (T1 only) is in their `warnings`.
 ///
 /// How `tasks:` takes defaults: `parameters`, `workload`, `target`, `build`, `run`, `search` and `measure` are joined
-/// key by key, the task's own keys before the defaults'; every other key of the task replaces the default.
+/// key by key, the task's own keys before the defaults'; every other key of the task replaces the default. `budget`
+/// beside `tasks:` is no default: the tasks share it (read_shared_budget).
 ///
 /// It reads and checks what can be seen in the file alone: form, keys, types, units, limits. Expressions are kept as
 /// text (search::space::compile judges them), sources and commands are not looked for.
@@ -29,6 +32,10 @@ result<std::vector<task_spec>> read_spec(const std::string& path);
 /// The same for a text; `file` is how messages and source places name it, `directory` becomes {specdir}.
 result<std::vector<task_spec>> read_spec_text(std::string_view text, const std::string& file,
                                               const std::string& directory);
+
+/// The `budget:` that stands beside `tasks:`; none where there is none. Errors: as read_spec's.
+result<std::optional<budget_spec>> read_shared_budget(const std::string& path);
+result<std::optional<budget_spec>> read_shared_budget_text(std::string_view text, const std::string& file);
 
 /// Reads one configuration as people and `--json` write it: a JSON object of names and values, an ordering as an array
 /// of strings or as one text (`"i,j,k"`, which stays a text here: the space knows better). Errors: invalid_spec with

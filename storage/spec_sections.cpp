@@ -264,6 +264,23 @@ search_spec read_search(const spec_node& node) {
   return s;
 }
 
+budget_spec read_budget(const spec_node& node) {
+  static constexpr std::array<std::string_view, 3> policies{"gradient", "round_robin", "sequential"};
+  const spec_section section(node, "budget", {"trials", "time", "policy", "patience", "sufficient"});
+  budget_spec b;
+  if (const auto* trials = section.find("trials"))
+    b.trials = static_cast<std::uint64_t>(read_integer(*trials, "budget.trials", 1, most_counted * 1000));
+  if (const auto* time = section.find("time")) b.time = read_duration(*time, "budget.time");
+  if (const auto* policy = section.find("policy")) b.policy = read_one_of(*policy, "budget.policy", policies);
+  if (const auto* patience = section.find("patience"))
+    b.patience = static_cast<std::uint64_t>(read_integer(*patience, "budget.patience", 1, most_counted));
+  if (const auto* sufficient = section.find("sufficient"))
+    b.sufficient = static_cast<std::uint64_t>(read_integer(*sufficient, "budget.sufficient", 1, most_counted));
+  if (!b.trials && !b.time)
+    refuse(node, "budget has neither trials nor time; it says how much the tasks may use together");
+  return b;
+}
+
 measure_spec read_measure(const spec_node& node) {
   const spec_section section(node, "measure", {"slots", "builders", "tolerance", "finalists", "cores"});
   measure_spec m;

@@ -232,6 +232,10 @@ tuner_actor world::add_tuner(const tuner_options& o) {
   setup->wish = o.wish;
   setup->model = o.model;
   setup->finals_until = o.finals_until;
+  setup->dealer = o.dealer;
+  setup->member = o.member;
+  setup->party = o.dealer ? 1000 : 0;
+  if (o.made != nullptr) *o.made = *of;
   tuners.push_back(system.spawn(actors::tuner, setup, cache, scheduler, recorder, watch));
   name(tuners.back().address(), "tuner" + std::to_string(number));
   drain();

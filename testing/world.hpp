@@ -58,6 +58,9 @@ struct tuner_options {
   std::vector<fake_store::step> past{};       ///< played back before it begins
   std::vector<limit_spec> limits{};
   std::optional<nanoseconds> finals_until{};
+  actors::allocator_actor dealer{}; ///< with whom it shares a budget, as which member
+  std::size_t member = 0;
+  task_ptr* made = nullptr;     ///< out: its task
   std::optional<double> near{}; ///< where set: estimates, within this tolerance
 };
 

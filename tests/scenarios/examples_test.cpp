@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string gemm = ATTUNE_SOURCE_DIR "/examples/gemm";
+const std::string gemm = ATTUNE_SOURCE_DIR "/examples/gemm", resnet = ATTUNE_SOURCE_DIR "/examples/resnet50";
 
 } // namespace
 
@@ -62,6 +62,53 @@ BOOST_AUTO_TEST_CASE(the_matrix_multiply_is_tuned_and_remembered) {
   BOOST_TEST(again.document()["trials"]["measured"] == 0, again.told());
   BOOST_TEST(again.document()["trials"]["cached"] == 4, again.told());
   BOOST_TEST(again.document()["best"]["config"] == d["best"]["config"], again.told());
+}
+
+BOOST_AUTO_TEST_CASE(the_convolution_is_right_in_corners_of_its_space) {
+  const scenario s;
+  const char* corners[] = {
+      "-O2 -DC=3 -DK=64 -DIN=32 -DR=7 -DS=2 -DLAYOUT=0 -DVEC=8 -DKV=1 -DTILE_W=1 -DTILE_H=1 -DTILE_C=64 "
+      "-DORDER=k,y,x,c "
+      "-DUNROLL=1",
+      "-O3 -DC=32 -DK=64 -DIN=14 -DR=3 -DS=1 -DLAYOUT=1 -DVEC=16 -DKV=2 -DTILE_W=7 -DTILE_H=2 -DTILE_C=16 "
+      "-DORDER=c,k,y,x -DUNROLL=4",
+      "-O3 -ffast-math -DC=64 -DK=32 -DIN=14 -DR=1 -DS=2 -DLAYOUT=2 -DVEC=4 -DKV=4 -DTILE_W=7 -DTILE_H=7 -DTILE_C=16 "
+      "-DORDER=x,c,y,k -DUNROLL=2",
+      "-O2 -DC=16 -DK=16 -DIN=7 -DR=1 -DS=1 -DLAYOUT=0 -DVEC=8 -DKV=4 -DTILE_W=14 -DTILE_H=2 -DTILE_C=16 "
+      "-DORDER=y,x,k,c -DUNROLL=2",
+  };
+  for (const std::string corner : corners) {
+    const auto built =
+        process({"/bin/sh", "-c", "g++ -march=native " + corner + " " + resnet + "/conv.cpp -o ./conv"}, s.folder())
+            .wait(60s);
+    BOOST_REQUIRE_MESSAGE(built.exit == 0, corner << ": " << built.told());
+    const auto verified = process({s.path("conv"), "--verify"}, s.folder()).wait(60s);
+    BOOST_TEST(verified.exit == 0, corner << ": " << verified.told());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_a_network_are_tuned_with_one_budget_bundled_and_run) {
+  const scenario s;
+  const std::string spec = resnet + "/small.yaml";
+  const auto first = s.tune(spec, {"--trials", "6"}, 200s);
+  BOOST_REQUIRE_MESSAGE(first.exit == 0, first.told());
+  BOOST_TEST(first.document()["tasks"].size() == 3u);
+  BOOST_TEST(first.document()["total"]["shared_trials"] == 6);
+  BOOST_TEST(first.document()["total"]["trials"]["failed"].empty(), first.told());
+  BOOST_TEST(first.document()["total"]["speedup"] >= 1);
+  const auto again = s.tune(spec, {"--trials", "6"});
+  BOOST_REQUIRE_MESSAGE(again.exit == 0, again.told());
+  BOOST_TEST(again.document()["total"]["trials"]["measured"] == 0, again.told());
+  BOOST_TEST(again.document()["total"]["trials"]["cached"] == 6, again.told());
+  const auto bundle = s.attune({"bundle", spec, "-o", s.path("b")});
+  BOOST_REQUIRE_MESSAGE(bundle.exit == 0, bundle.told());
+  const auto run =
+      process({RESNET50_EXAMPLE, s.path("b"), resnet + "/conv.cpp", "--singles", "1", "--repeats", "1"}, s.folder())
+          .wait(200s);
+  BOOST_REQUIRE_MESSAGE(run.exit == 0, run.told());
+  BOOST_TEST(run.out.find("20 of the 23 layers are not in the bundle") != std::string::npos, run.told());
+  BOOST_TEST(run.out.find("speed-up over the default") != std::string::npos, run.told());
+  BOOST_TEST(run.out.find("over the best single configuration") != std::string::npos, run.told());
 }
 
 BOOST_AUTO_TEST_CASE(a_program_tunes_a_part_of_itself_and_finds_the_result_again) {

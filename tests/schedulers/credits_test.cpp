@@ -50,6 +50,17 @@ BOOST_AUTO_TEST_CASE(one_client_has_the_total_or_its_wish) {
   BOOST_TEST(l.of(8) == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(those_of_one_party_have_one_window_each_the_whole_of_it) {
+  credit_ledger l;
+  l.set_total(9);
+  BOOST_TEST((l.attach(1, 0, 100) == windows{{1, 9}}));
+  BOOST_TEST((l.attach(2, 0, 100) == windows{{2, 9}}));
+  BOOST_TEST((l.attach(3) == windows{{1, 5}, {2, 5}, {3, 4}}));
+  BOOST_TEST((l.attach(4, 0, 100) == windows{{4, 5}}));
+  BOOST_TEST(l.detach(1).empty());
+  BOOST_TEST((l.detach(3) == windows{{2, 9}, {4, 9}}));
+}
+
 BOOST_AUTO_TEST_CASE(the_odd_credit_goes_to_who_came_first) {
   credit_ledger l;
   l.set_total(5);

@@ -80,6 +80,24 @@ BOOST_AUTO_TEST_CASE(the_budget_is_spent_to_the_last_trial_and_not_beyond) {
   BOOST_TEST(t.counts().measured == 37u);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_dealt_its_trials_waits_for_more_and_goes_on_as_if_it_had_had_them_all) {
+  const setting s(40);
+  auto whole = s.make("annealing", {.trials = 30, .time = {}, .faults_in_a_row = 16});
+  whole.begin(0ns);
+  const auto expected = run(whole, 1);
+  auto t = s.make("annealing", {.trials = 30, .time = {}, .faults_in_a_row = 16});
+  t.begin(0ns);
+  std::vector<std::string> proposed;
+  for (const std::uint64_t allowed : {0, 3, 3, 17, 30}) {
+    t.allow(allowed);
+    const auto more = run(t, 1);
+    proposed.insert(proposed.end(), more.begin(), more.end());
+    BOOST_TEST(proposed.size() == allowed);
+    BOOST_TEST(t.stopping() == (allowed == 30));
+  }
+  BOOST_TEST(proposed == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_budget_beyond_the_space_ends_normally_with_every_configuration) {
   const setting s(30);
   auto t = s.make("annealing", {.trials = 10000, .time = {}, .faults_in_a_row = 16});

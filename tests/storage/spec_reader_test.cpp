@@ -287,9 +287,9 @@ BOOST_AUTO_TEST_CASE(refuses_unknown_keys_with_the_nearest_known_one) {
       bad_case{"serach: {}\n", "spec.yaml:3:1: unknown key 'serach'; did you mean 'search'?"},
       bad_case{"paramters: {}\n", "spec.yaml:3:1: unknown key 'paramters'; did you mean 'parameters'?"},
       bad_case{"timeout: 5s\n", "spec.yaml:3:1: unknown key 'timeout'; known are task, workload, target, parameters, "
-                                "constraints, build, run, objective, search, measure, weight, tasks"},
+                                "constraints, build, run, objective, search, measure, weight, tasks, budget"},
       bad_case{"<<: {a: 1}\n", "spec.yaml:3:1: unknown key '<<'; known are task, workload, target, parameters, "
-                               "constraints, build, run, objective, search, measure, weight, tasks"},
+                               "constraints, build, run, objective, search, measure, weight, tasks, budget"},
       bad_case{"build: {comand: x}\nrun: {command: x}\n",
                "spec.yaml:3:9: unknown key 'comand' in build; did you mean 'command'?"},
       bad_case{"build: {command: x, on: remote}\nrun: {command: x}\n",
@@ -641,6 +641,25 @@ BOOST_AUTO_TEST_CASE(reads_files_and_names_their_folder) {
   const auto own = read_spec(folder.write("own.json", R"({"task": "t", "parameters": {"x": [1, 1.0, "1"]}})"));
   BOOST_REQUIRE_MESSAGE(own.ok(), (own.ok() ? "" : own.err().text()));
   BOOST_TEST((std::get<value_list>((*own)[0].parameters[0].domain).values == std::vector<value>{1, 1.0, "1"}));
+}
+
+BOOST_AUTO_TEST_CASE(what_tasks_share_stands_beside_them) {
+  const std::string tasks = "parameters: {x: [1, 2]}\ntasks: [{task: a}, {task: b}]\n";
+  const auto read = [](const std::string& text) { return storage::read_shared_budget_text(text, "spec.yaml"); };
+  BOOST_TEST(!read(tasks)->has_value());
+  BOOST_TEST(!read("task: t\nparameters: {x: [1]}\n")->has_value());
+  const auto b = read(tasks + "budget: {trials: 300, time: 5m, policy: sequential, patience: 20, sufficient: 64}\n");
+  BOOST_REQUIRE((b.ok() && b->has_value()));
+  BOOST_CHECK((**b == budget_spec{300, std::chrono::minutes(5), "sequential", 20, 64}));
+  BOOST_TEST((*read(tasks + "budget: {time: 1s}\n"))->policy == "gradient");
+  const bad_case cases[] = {
+      {"budget: {policy: gradient}\n",
+       "spec.yaml:3:9: budget has neither trials nor time; it says how much the tasks may use together"},
+      {"budget: {trials: 5, policy: sequental}\n",
+       "spec.yaml:3:29: budget.policy cannot be 'sequental'; did you mean 'sequential'?"},
+  };
+  for (const auto& c : cases) BOOST_CHECK_EQUAL(refusal(tasks + c.text), c.expected);
+  BOOST_TEST(refusal(with("budget: {trials: 5}\n")).starts_with("spec.yaml:3:9: budget is what several tasks share"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
