@@ -55,6 +55,10 @@ int agent(const std::string& folder, const address& hub, const tls_ptr& tls, con
     });
     wire->start(
         [&](std::string_view body) {
+          if (const auto part = read_part(body)) {
+            if (const auto taken = receiver->take(*part); !taken) die(taken.err().message);
+            return;
+          }
           wire::v1::Envelope in;
           if (!in.ParseFromArray(body.data(), static_cast<int>(body.size()))) die("not a message");
           if (in.has_hello()) { // go
@@ -67,8 +71,6 @@ int agent(const std::string& folder, const address& hub, const tls_ptr& tls, con
               wire->send(out.SerializeAsString());
               wire->close_after_writing();
             });
-          } else if (const auto taken = receiver->take(in.artifact_part()); !taken) {
-            die(taken.err().message);
           }
         },
         [](const error& why) { die(why.message); });
@@ -119,6 +121,7 @@ int main(int argc, char** argv) {
   std::map<const net::link*, peer> peers;
   std::size_t ready = 0, done = 0;
   std::uint64_t sent = 0;
+  std::string bytes;
   std::chrono::steady_clock::time_point started, ended;
   listen_options o;
   o.at = {"127.0.0.1", 0};
@@ -134,10 +137,9 @@ int main(int argc, char** argv) {
       out.mutable_hello();
       for (auto& [w, each] : peers) each.wire->send(out.SerializeAsString());
     } else if (in.has_artifact_fetch()) {
-      if (const auto answered = p.sender.answer(in.artifact_fetch(), *out.mutable_artifact_part()); !answered)
-        die(answered.err().message);
-      sent += out.artifact_part().data().size();
-      p.wire->send(out.SerializeAsString());
+      if (const auto answered = p.sender.answer(in.artifact_fetch(), bytes); !answered) die(answered.err().message);
+      sent += in.artifact_fetch().length();
+      p.wire->send(bytes);
     } else if (in.has_done()) {
       p.done = true;
       ended = std::chrono::steady_clock::now();

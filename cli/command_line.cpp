@@ -45,6 +45,8 @@ struct raw {
       unban, cancel, recorded, seeds, workers, svg, output, file, folder, source, older_than, keep_best, boundary,
       reservoir;
   std::vector<std::string> specs, targets, files, labels;
+  std::string token_role, token_name, token_id;
+  bool unpinned = false;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
        count = false, list = false, quick = false, imported = false, stated = false, best_only = false, nearest = false,
        cache_only = false, all = false, confine = false, systemd = false, plain = false, no_tokens = false;
@@ -91,6 +93,8 @@ struct parser {
   raw r;
   CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify, *import_, *export_,
       *compact, *backup, *forget, *hub, *agent, *devices;
+
+  CLI::App *token, *token_create, *token_list, *token_revoke;
 
   parser() {
     app.require_subcommand(1);
@@ -174,6 +178,8 @@ arguments are the spec's, and counts with --imported alone: it was built and mea
 by somebody else. --target names where: attune db stats and export show it.
 
   attune best gemm.yaml --imported --target "NVIDIA RTX A4000")help");
+
+    add_token();
 
     history = command(app, "history", "List every record of a spec's task, failures and their messages too");
     add_spec(*history, r);
@@ -301,8 +307,8 @@ Exit code 1: no task has a result, nothing is written; 4: some have none.)");
     hub->footer(R"(Agents offer the slots, this machine builds. A job whose target no device serves ends
 after ten seconds with what there is; one that has lost its devices, after two minutes.
 Off this machine TLS and a token are needed (attune token create); on it, the same
-user's processes do without. What clients have sent lies in the store's folder: a hub that is started again goes on
-with it, and measures nothing twice.
+user's processes do without. What clients have sent lies in the store's folder: a hub
+that is started again goes on with it, and measures nothing twice.
 
   attune hub --listen 127.0.0.1:7410 --store /srv/attune)");
 
@@ -335,6 +341,28 @@ their results; a target's `device` may also be the name.
     devices->add_option("--ban", r.ban, "Hang up on it, and do not let it in again")->type_name("NAME");
     devices->add_option("--unban", r.unban, "Let it in again")->type_name("NAME");
     devices->add_option("--cancel", r.cancel, "Call a job back")->type_name("JOB");
+  }
+
+  void add_token() {
+    token = command(app, "token", "Make and revoke what agents and clients prove themselves to a hub with");
+    token->require_subcommand(1);
+    token_create = command(*token, "create", "Make a token and print it, this once");
+    token_create->add_option("--role", r.token_role, "agent, client or admin")->required()->type_name("R");
+    token_create->add_option("--name", r.token_name, "Whose it is; stands in lists and logs")
+        ->required()
+        ->type_name("N");
+    token_create->add_flag("--unpinned", r.unpinned,
+                           "Do not say by what the hub is known: for a hub with a certificate from a CA of yours");
+    token_create->footer(R"(An agent offers devices, a client tunes, an admin also drains, bans and ends what others
+began. The token says by what certificate the hub is known (made in the store's folder HUB
+when there is none yet), so it is all that the other machine needs. The hub keeps only a
+hash of it. Whoever has the token has its role: keep it in a file of mode 0600.
+
+  attune token create --role agent --name board1 > board1.token
+  attune agent --hub big:7410 --name board1 --token-file board1.token)");
+    token_list = command(*token, "list", "The tokens: id, role, name, made, last used, revoked");
+    token_revoke = command(*token, "revoke", "Let a token count no longer, also for those who are connected by it");
+    token_revoke->add_option("ID", r.token_id, "As list shows it")->required()->type_name("");
   }
 
   void add_exchange() {
@@ -384,7 +412,7 @@ hold at all are left out: exit code 4.
     auto* made = under.add_subcommand(name, about);
     made->set_help_flag("-h,--help", "Print this help");
     made->get_formatter()->column_width(34);
-    if (std::string_view(name) != "db") add_common(*made, r);
+    if (std::string_view(name) != "db" && std::string_view(name) != "token") add_common(*made, r);
     return made;
   }
 };
@@ -523,6 +551,24 @@ space_options read_space(const raw& r, const CLI::App& command) {
     throw usage_fault{"--index must be a whole number from 0 on, not '" + r.index.substr(0, 60) + "'"};
   o.index = r.index;
   o.contains = r.contains;
+  return o;
+}
+
+token_options read_token(const raw& r, const parser& p) {
+  token_options o;
+  if (p.token_list->parsed()) return o;
+  if (p.token_revoke->parsed()) {
+    o.action = token_options::what::revoke;
+    o.id = r.token_id;
+    return o;
+  }
+  o.action = token_options::what::create;
+  const auto role = net::parse_role(r.token_role);
+  if (!role) throw usage_fault{"--role must be agent, client or admin, not '" + r.token_role.substr(0, 60) + "'"};
+  o.role = *role;
+  if (r.token_name.empty()) throw usage_fault{"--name is empty"};
+  o.name = r.token_name;
+  o.unpinned = r.unpinned;
   return o;
 }
 
@@ -729,6 +775,8 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
       line.command = read_tune(p.r);
     } else if (p.space->parsed()) {
       line.command = read_space(p.r, *p.space);
+    } else if (p.token->parsed()) {
+      line.command = read_token(p.r, p);
     } else if (p.best->parsed()) {
       line.command = read_best(p.r, *p.best);
     } else if (p.history->parsed()) {

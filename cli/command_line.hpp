@@ -2,6 +2,7 @@
 
 #include "core/clock.hpp"
 #include "core/spec.hpp"
+#include "net/token.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -95,6 +96,15 @@ struct export_command_options {
   bool best = false;
 };
 
+struct token_options {
+  enum class what : std::uint8_t { create, list, revoke };
+  what action = what::list;
+  net::token_role role = net::token_role::agent;
+  std::string name;
+  std::string id;        ///< of the one to revoke
+  bool unpinned = false; ///< it does not say by what the hub is known
+};
+
 struct bundle_options {
   enum class form : std::uint8_t { bundle, header, cmake };
   std::vector<std::string> specs;
@@ -136,8 +146,8 @@ struct devices_options {
 struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
-  std::variant<tune_options, space_options, best_options, history_options, replay_command_options, db_options,
-               bundle_options, import_command_options, export_command_options, doctor_options, hub_options,
+  std::variant<tune_options, space_options, token_options, best_options, history_options, replay_command_options,
+               db_options, bundle_options, import_command_options, export_command_options, doctor_options, hub_options,
                agent_options, devices_options>
       command;
 };

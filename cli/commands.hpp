@@ -9,6 +9,7 @@ namespace attune::cli {
 /// `typed` is the command line as it can be typed again.
 int run_tune(const tune_options& options, const std::string& store, const std::string& typed, output& io);
 int run_space(const space_options& options, output& io);
+int run_token(const token_options& options, const std::string& store, output& io);
 int run_best(const best_options& options, const std::string& store, output& io);
 int run_history(const history_options& options, const std::string& store, output& io);
 int run_replay(const replay_command_options& options, output& io);

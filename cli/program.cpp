@@ -35,6 +35,7 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
   const int code = std::visit(overloaded{
                                   [&](const tune_options& o) { return run_tune(o, line.store, typed, io); },
                                   [&](const space_options& o) { return run_space(o, io); },
+                                  [&](const token_options& o) { return run_token(o, line.store, io); },
                                   [&](const best_options& o) { return run_best(o, line.store, io); },
                                   [&](const history_options& o) { return run_history(o, line.store, io); },
                                   [&](const replay_command_options& o) { return run_replay(o, io); },

@@ -109,9 +109,11 @@ result<address> parse_address(std::string_view text, bool any_port) {
       if (remedy.empty()) return wrong(shown(text) + " is not an address: it is HOST:PORT or [IPV6]:PORT");
       return wrong(shown(text) + " is ambiguous: an IPv6 address stands in brackets: write " + remedy);
     }
-    if (out.host.empty())
-      return wrong(shown(text) + " has no host: write 127.0.0.1" + std::string(text) + ", or [::]" + std::string(text) +
+    if (out.host.empty()) {
+      const std::string with(port_of(port, any_port) ? text : ":PORT");
+      return wrong(shown(text) + " has no host: write 127.0.0.1" + with + ", or [::]" + with +
                    " for every address of this machine");
+    }
     const bool figures = out.host.find_first_not_of("0123456789.") == std::string::npos;
     if (figures ? !is_v4(out.host) : !is_name(out.host))
       return wrong(shown(out.host) + " is neither a name nor an IPv4 address");

@@ -16,13 +16,71 @@ std::size_t first_bytes(const digest& d) noexcept {
   return out;
 }
 
-bool read(const std::string& text, digest& out) {
+bool read(std::string_view text, digest& out) {
   if (text.size() != out.bytes.size()) return false;
   std::memcpy(out.bytes.data(), text.data(), text.size());
   return true;
 }
 
+void append_varint(std::string& out, std::uint64_t n) {
+  for (; n >= 0x80; n >>= 7) out += static_cast<char>((n & 0x7f) | 0x80);
+  out += static_cast<char>(n);
+}
+
+/// A field of a message, as Protobuf's encoding has it: a number, or bytes where they lie.
+struct field {
+  std::uint32_t number = 0;
+  std::uint64_t value = 0;
+  std::string_view bytes;
+};
+
+std::optional<std::uint64_t> take_varint(std::string_view& from) {
+  std::uint64_t out = 0;
+  for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {
+    const auto b = static_cast<unsigned char>(from.front());
+    from.remove_prefix(1);
+    out |= std::uint64_t{b & 0x7fu} << shift;
+    if (b < 0x80) return out;
+  }
+  return std::nullopt;
+}
+
+/// The next one, of the two kinds that the messages here have.
+std::optional<field> take_field(std::string_view& from) {
+  const auto tag = take_varint(from);
+  if (!tag || *tag > 0xffffffffu) return std::nullopt;
+  field out;
+  out.number = static_cast<std::uint32_t>(*tag >> 3);
+  const auto n = take_varint(from);
+  if (!n) return std::nullopt;
+  if ((*tag & 7) == 0) {
+    out.value = *n;
+    return out;
+  }
+  if ((*tag & 7) != 2 || *n > from.size()) return std::nullopt;
+  out.bytes = from.substr(0, *n);
+  from.remove_prefix(*n);
+  return out;
+}
+
 } // namespace
+
+std::optional<artifact_part> read_part(std::string_view body) {
+  using wire::v1::ArtifactPart;
+  const auto whole = take_field(body);
+  // Nothing stands beside it.
+  if (!whole || whole->number != wire::v1::Envelope::kArtifactPartFieldNumber || !body.empty()) return std::nullopt;
+  artifact_part out;
+  for (auto rest = whole->bytes; !rest.empty();) {
+    const auto f = take_field(rest);
+    if (!f) return std::nullopt;
+    if (f->number == ArtifactPart::kSha256FieldNumber) out.sha256 = f->bytes;
+    if (f->number == ArtifactPart::kOffsetFieldNumber) out.offset = f->value;
+    if (f->number == ArtifactPart::kGoneFieldNumber) out.gone = f->value != 0;
+    if (f->number == ArtifactPart::kDataFieldNumber) out.data = f->bytes;
+  }
+  return out;
+}
 
 std::size_t artifact_receiver::hash_of::operator()(const digest& d) const noexcept { return first_bytes(d); }
 std::size_t artifact_sender::hash_of::operator()(const digest& d) const noexcept { return first_bytes(d); }
@@ -108,12 +166,16 @@ void artifact_receiver::settle(const digest& what, const status& how) {
 }
 
 status artifact_receiver::take(const wire::v1::ArtifactPart& part) {
+  return take(artifact_part{part.sha256(), part.data(), part.offset(), part.gone()});
+}
+
+status artifact_receiver::take(const artifact_part& part) {
   digest what;
-  if (!read(part.sha256(), what)) return bad("a hash is not one");
-  if (asks_.empty() || asks_.front().what != what || asks_.front().offset != part.offset())
+  if (!read(part.sha256, what)) return bad("a hash is not one");
+  if (asks_.empty() || asks_.front().what != what || asks_.front().offset != part.offset)
     return bad("a part of a file came that was not asked for");
   const auto ask = asks_.front();
-  if (part.gone() ? !part.data().empty() : part.data().size() != ask.length)
+  if (part.gone ? !part.data.empty() : part.data.size() != ask.length)
     return bad("a part of a file is not as long as it was to be");
   asks_.pop_front();
   flying_ -= ask.length;
@@ -131,10 +193,10 @@ status artifact_receiver::take(const wire::v1::ArtifactPart& part) {
         queue_.push_back(what);
       }
     }
-  } else if (part.gone()) {
+  } else if (part.gone) {
     settle(what, error{errc::not_found, "the other side does not have these contents any more", {}});
   } else {
-    const auto taken = f.into->append(part.data());
+    const auto taken = f.into->append(part.data);
     if (!taken || ask.offset + ask.length == f.size) settle(what, taken);
   }
   pump();
@@ -166,7 +228,7 @@ void artifact_sender::withdraw(const manifest& files) {
   open_.reset();
 }
 
-status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, wire::v1::ArtifactPart& out) {
+result<const artifact_store::pin*> artifact_sender::find(const wire::v1::ArtifactFetch& ask) {
   digest what;
   if (!read(ask.sha256(), what)) return bad("a hash is not one");
   const auto at = offered_.find(what);
@@ -174,23 +236,59 @@ status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, wire::v1::Art
   if (ask.length() == 0 || ask.length() > transfer_limits::part_most || ask.offset() > at->second.size ||
       ask.length() > at->second.size - ask.offset())
     return bad("a part is asked for that is not there, or is too long");
-  out.set_sha256(ask.sha256());
-  out.set_offset(ask.offset());
   if (!open_ || open_->first != what) {
     auto found = from_->get(what);
     open_.reset();
     if (found && *found) open_.emplace(what, std::move(**found));
   }
+  return open_ ? &open_->second : nullptr;
+}
+
+void artifact_sender::given(const wire::v1::ArtifactFetch& ask) {
+  // Behind the last part it need not be held any longer.
+  if (open_ && ask.offset() + ask.length() == open_->second.size()) open_.reset();
+}
+
+status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, wire::v1::ArtifactPart& out) {
+  const auto from = find(ask);
+  if (!from) return from.err();
+  out.set_sha256(ask.sha256());
+  out.set_offset(ask.offset());
   auto& data = *out.mutable_data();
   data.resize(ask.length());
-  if (open_ && open_->second.read(ask.offset(), data.data(), data.size())) {
-    // The last part: it need not be held any longer.
-    if (ask.offset() + ask.length() == at->second.size) open_.reset();
-    return {};
+  if (*from == nullptr || !(*from)->read(ask.offset(), data.data(), data.size())) {
+    data.clear();
+    out.set_gone(true);
+    open_.reset();
   }
-  data.clear();
-  out.set_gone(true);
-  open_.reset();
+  given(ask);
+  return {};
+}
+
+status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, std::string& out) {
+  const auto from = find(ask);
+  if (!from) return from.err();
+  // The data are the last field of the last field: what is before them, and the lengths, can be written first.
+  wire::v1::ArtifactPart head;
+  head.set_sha256(ask.sha256());
+  head.set_offset(ask.offset());
+  std::string fields = head.SerializeAsString();
+  fields += static_cast<char>(wire::v1::ArtifactPart::kDataFieldNumber << 3 | 2);
+  append_varint(fields, ask.length());
+  out.clear();
+  append_varint(out, wire::v1::Envelope::kArtifactPartFieldNumber << 3 | 2);
+  append_varint(out, fields.size() + ask.length());
+  out += fields;
+  const auto begin = out.size();
+  out.resize(begin + ask.length());
+  if (*from == nullptr || !(*from)->read(ask.offset(), out.data() + begin, ask.length())) {
+    wire::v1::Envelope gone;
+    head.set_gone(true);
+    *gone.mutable_artifact_part() = head;
+    out = gone.SerializeAsString();
+    open_.reset();
+  }
+  given(ask);
   return {};
 }
 

@@ -21,10 +21,20 @@ namespace attune::net {
 /// how much is ever on its way; who has them answers each ask. What has come before a break is not asked for again.
 
 struct transfer_limits {
-  std::uint32_t part_bytes = 512u << 10; ///< in one message; at most part_most
+  std::uint32_t part_bytes = 256u << 10; ///< in one message; at most part_most
   std::uint64_t window_bytes = 4u << 20; ///< asked for and not come
   static constexpr std::uint32_t part_most = 1u << 20;
 };
+
+/// An Envelope that holds an ArtifactPart, read where it lies, or written: parts are most of all bytes on the wire, and
+/// a message that owns its data would copy them once more at each end.
+struct artifact_part {
+  std::string_view sha256, data;
+  std::uint64_t offset = 0;
+  bool gone = false;
+};
+/// None where `body` is any other message, or cannot be read.
+std::optional<artifact_part> read_part(std::string_view body);
 
 /// The end that wants contents. It owns no socket: `ask` sends, take() is told what came.
 /// Thread-safety: one owner, the connection's thread.
@@ -43,6 +53,7 @@ public:
   void want(const manifest& files, done then);
   /// What came, in answer to the oldest ask. Errors: network: it was not asked for, or is not what was asked; the
   /// connection is to be ended then. Contents that turn out wrong fail alone.
+  status take(const artifact_part& part);
   status take(const wire::v1::ArtifactPart& part);
   /// The connection is over: who waits is told. What has come stays for another time.
   void fail(const error& why);
@@ -99,8 +110,14 @@ public:
   /// The answer to an ask. Where the contents are gone it says so. Errors: network: an ask for what is not offered, or
   /// beyond its end, or too much; the connection is to be ended then.
   status answer(const wire::v1::ArtifactFetch& ask, wire::v1::ArtifactPart& out);
+  /// The same as the bytes of an Envelope, for link::send(). `out` is written over; its memory is used again.
+  status answer(const wire::v1::ArtifactFetch& ask, std::string& out);
 
 private:
+  /// The contents that are asked for, open; none where they are gone.
+  result<const artifact_store::pin*> find(const wire::v1::ArtifactFetch& ask);
+  void given(const wire::v1::ArtifactFetch& ask);
+
   struct offered {
     std::uint64_t size = 0, times = 0;
   };

@@ -54,8 +54,11 @@ status frame_decoder::feed(std::string_view bytes, const std::function<bool(std:
     held_ += bytes.substr(0, some);
     bytes.remove_prefix(some);
     if (held_.size() < frame_header_bytes + length) return {};
-    const std::string whole = std::exchange(held_, {});
-    if (!each(std::string_view(whole).substr(frame_header_bytes))) return {};
+    std::string whole = std::exchange(held_, std::move(spare_));
+    held_.clear();
+    const bool more = each(std::string_view(whole).substr(frame_header_bytes));
+    if (whole.capacity() <= spare_most) spare_ = std::move(whole);
+    if (!more) return {};
   }
   return {};
 }

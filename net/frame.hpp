@@ -36,8 +36,10 @@ public:
   std::size_t held() const noexcept { return held_.size(); }
 
 private:
+  static constexpr std::size_t spare_most = 1u << 20;
   std::size_t limit_;
   std::string held_;
+  std::string spare_; ///< the memory of the last frame that came in pieces, for the next
   bool broken_ = false;
 };
 

@@ -46,6 +46,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_address_is_refused_with_what_is_wrong) {
   BOOST_TEST(says(why("board"), "write board:PORT"));
   BOOST_TEST(says(why("[::1]"), "write [::1]:PORT"));
   BOOST_TEST(says(why(":9090"), "[::]:9090"));
+  BOOST_TEST(!says(why(":9090\n"), "\n"));
   BOOST_TEST(says(why("[::1:9090"), "not closed"));
   BOOST_TEST(says(why("[127.0.0.1]:80"), "not an IPv6 address"));
   BOOST_TEST(says(why("[::1]9090"), "colon"));
