@@ -35,8 +35,8 @@ struct hub_options {
 };
 
 /// A hub: the engine, with the slots of agents in place of its own, and the jobs that clients submit. What is submitted
-/// lies in the hub's folder (net/tokens.hpp): a hub that is killed and started again goes on with every job when the devices
-/// come back, and measures nothing twice.
+/// lies in the hub's folder (net/tokens.hpp): a hub that is killed and started again goes on with every job when the
+/// devices come back, and measures nothing twice.
 ///
 /// Threads: `loop` is the hub's wire, and must run on one thread; what takes long (opening sessions, looking at them)
 /// is done on a thread of its own. Create and destroy it on a thread that is neither, the loop running until it is
