@@ -341,8 +341,8 @@ hash of it. Whoever has the token has its role: keep it in a file of mode 0600.
     hub->footer(R"(Agents offer the slots, this machine builds. A job whose target no device serves ends
 after ten seconds with what there is; one that has lost its devices, after two minutes.
 Off this machine TLS and a token are needed (attune token create); on it, the same
-user's processes do without. What clients have sent lies in the store's folder: a hub that is started again goes on
-with it, and measures nothing twice.
+user's processes do without. What clients have sent lies in the store's folder: a hub
+that is started again goes on with it, and measures nothing twice.
 
   attune hub --listen 127.0.0.1:7410 --store /srv/attune)");
 
