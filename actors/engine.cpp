@@ -225,7 +225,6 @@ struct session::impl {
   report_ptr report;
   bool gone = false;   ///< the tuner ended without a report: the engine was destroyed
   bool closed = false; ///< let go by its owner
-  bool by_caller = false;
   std::atomic<bool> called_back{false};
   std::vector<caf::actor> hearers;
 };
@@ -291,28 +290,11 @@ outcome_ptr cancelled_outcome() {
       outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
 }
 
-/// What was being looked up while the search of a measuring caller was called back is offered afterwards: it is taken
-/// and given back, or the search would wait for it.
-void give_back(caf::event_based_actor* self, const tuner_actor& to) {
-  self->request(to, caf::infinite, atom::ask::value)
-      .then(
-          [self, to](const trial_ptr& t) {
-            self->request(to, caf::infinite, atom::tell::value, t->number, cancelled_outcome())
-                .then([](caf::ok_atom) {}, [](const caf::error&) {});
-            give_back(self, to);
-          },
-          [](const caf::error&) {});
-}
-
 } // namespace
 
 void session::cancel() {
-  const bool again = impl_->called_back.exchange(true);
+  impl_->called_back = true;
   caf::anon_send(impl_->tuner, atom::cancel::value);
-  if (!impl_->by_caller || again) return;
-  auto gives = [to = impl_->tuner](caf::event_based_actor* self) { give_back(self, to); };
-  const std::lock_guard guard(impl_->lock);
-  impl_->hearers.push_back(impl_->system->spawn(std::move(gives)));
 }
 void session::pause() { caf::anon_send(impl_->tuner, atom::pause::value); }
 void session::resume() { caf::anon_send(impl_->tuner, atom::resume::value); }
@@ -764,7 +746,6 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
     if (const auto filled = fill_from_earlier(request.of, *request.over); !filled) return filled.err();
   auto open = std::make_shared<session::impl>();
   open->system = system;
-  open->by_caller = request.by_caller;
   open->tuner = system->spawn(tuner, setup, cache, scheduler, recorder, watch);
   {
     const std::lock_guard guard(lock);

@@ -309,6 +309,13 @@ void hand_out_training(self_pointer self) {
             });
 }
 
+/// How a trial of a measuring caller ends when the search is called back: as one that was never proposed.
+outcome_ptr never_proposed() {
+  static const auto gone = std::make_shared<const outcome>(
+      outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
+  return gone;
+}
+
 /// Ends the search: what is in the scheduler's hands is stopped, what a caller has in hand counts as never proposed.
 void stop(self_pointer self, search::stop_reason why) {
   auto& s = self->state;
@@ -322,10 +329,8 @@ void stop(self_pointer self, search::stop_reason why) {
     self->send(s.scheduler, atom::cancel::value, s.setup.session.number);
   } else {
     finished_batch dropped;
-    const auto gone = std::make_shared<const outcome>(
-        outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
     for (const auto& list : {std::vector<trial_ptr>(s.offered.begin(), s.offered.end()), s.lent})
-      for (const auto& t : list) dropped.items.push_back({t, gone, false});
+      for (const auto& t : list) dropped.items.push_back({t, never_proposed(), false});
     s.offered.clear();
     s.lent.clear();
     if (!dropped.items.empty()) self->send(s.recorder, atom::append::value, std::move(dropped));
@@ -466,13 +471,15 @@ void missed(self_pointer self, const trial_batch& batch) {
   auto& s = self->state;
   static const auto unmeasured = std::make_shared<const outcome>(
       outcome{failure{failure_kind::cancelled, "estimated", {}, {}}, {}, {}, {}, {}, {}});
-  finished_batch estimated;
+  finished_batch estimated, dropped;
   trial_batch measured;
   for (const auto& t : batch.items) {
     const bool guessed =
         std::any_of(s.guesses.begin(), s.guesses.end(), [&](const auto& g) { return g.first == t->number; });
     if (guessed)
       estimated.items.push_back({t, unmeasured, false});
+    else if (by_caller(s) && s.recalled)
+      dropped.items.push_back({t, never_proposed(), false}); // it was being looked up when the search was called back
     else if (by_caller(s))
       s.offered.push_back(t);
     else
@@ -481,6 +488,7 @@ void missed(self_pointer self, const trial_batch& batch) {
   // Its flight ends at the cache, where somebody else's trial may wait for it, and takes over.
   if (!estimated.items.empty()) self->send(s.cache, atom::fill::value, std::move(estimated));
   if (!measured.items.empty()) self->send(s.scheduler, atom::measure::value, std::move(measured));
+  if (!dropped.items.empty()) self->send(s.recorder, atom::append::value, std::move(dropped));
   serve_asks(self);
 }
 

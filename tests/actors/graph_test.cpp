@@ -577,6 +577,20 @@ BOOST_AUTO_TEST_CASE(an_archive_that_is_gone_costs_a_measurement_and_no_more) {
   BOOST_TEST(report->counts.measured == 8u);
 }
 
+BOOST_AUTO_TEST_CASE(a_measuring_caller_s_search_that_is_called_back_while_it_asks_the_cache_ends) {
+  boost_world g;
+  tuner_options o;
+  o.by_caller = true;
+  const auto t = g.add_tuner(o);
+  caf::anon_send(t, atom::begin::value);
+  g.run_until(message<atom::begin>().to("tuner1"));
+  caf::anon_send(t, atom::cancel::value); // the cache has not answered yet
+  const auto report = g.report(t);
+  BOOST_REQUIRE(report);
+  BOOST_CHECK(report->reason == search::stop_reason::interrupted);
+  BOOST_TEST(report->counts.proposed == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_session_that_is_cancelled_while_the_store_is_asked_measures_nothing) {
   // The cancellation comes at every possible moment.
   for (std::size_t steps = 0; steps < 60; ++steps) {
