@@ -22,7 +22,33 @@ struct tune_options {
   std::optional<std::uint64_t> seed;
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
-  bool offline = false; ///< predicts, measures nothing
+  bool offline = false;                 ///< predicts, measures nothing
+  std::optional<std::string> dashboard; ///< the address that it is served at; empty: one of this machine's own
+  bool json_log = false;                ///< messages and events as JSON lines
+  std::string log_level = "info";
+};
+
+struct compare_options {
+  std::string what; ///< a spec, or a recorded space
+  std::string task; ///< of several
+  std::vector<std::string> strategies;
+  std::optional<std::uint64_t> trials;
+  std::uint64_t seeds = 10, seed = 1;
+  std::string output; ///< the report; empty: none
+};
+
+struct dashboard_options {
+  std::string listen; ///< as web::parse_listen reads it
+};
+
+struct report_options {
+  std::vector<std::string> sessions; ///< none: all are listed
+  std::string output;
+};
+
+struct trace_options {
+  std::string session;
+  std::string output; ///< `-` is standard output
 };
 
 struct space_options {
@@ -103,7 +129,8 @@ struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
   std::variant<tune_options, space_options, best_options, history_options, replay_command_options, db_options,
-               bundle_options, import_command_options, export_command_options, doctor_options>
+               bundle_options, import_command_options, export_command_options, doctor_options, compare_options,
+               dashboard_options, report_options, trace_options>
       command;
 };
 

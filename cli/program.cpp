@@ -43,6 +43,10 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
                                   [&](const export_command_options& o) { return run_export(o, line.store, io); },
                                   [&](const bundle_options& o) { return run_bundle(o, line.store, io); },
                                   [&](const doctor_options& o) { return run_doctor(o, io); },
+                                  [&](const compare_options& o) { return run_compare(o, line.store, typed, io); },
+                                  [&](const dashboard_options& o) { return run_dashboard(o, line.store, io); },
+                                  [&](const report_options& o) { return run_report(o, line.store, io); },
+                                  [&](const trace_options& o) { return run_trace(o, line.store, io); },
                               },
                               line.command);
   out.flush();

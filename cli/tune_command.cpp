@@ -8,6 +8,7 @@
 #include "cli/progress.hpp"
 #include "cli/render.hpp"
 #include "cli/terminal.hpp"
+#include "cli/tune_watch.hpp"
 #include "core/text.hpp"
 #include "net/shared_store.hpp"
 #include "storage/store_port.hpp"
@@ -137,7 +138,7 @@ progress_view look(const std::vector<running>& all, nanoseconds elapsed, const r
 }
 
 /// Shows how it goes until all tasks have ended.
-void watch(std::vector<running>& all, board& news, progress_display& display, bool quiet) {
+void watch(std::vector<running>& all, board& news, progress_display& display, bool quiet, tune_watch& beside) {
   using namespace std::chrono_literals;
   const auto& clock = system_time();
   const auto begin = clock.monotonic();
@@ -149,12 +150,17 @@ void watch(std::vector<running>& all, board& news, progress_display& display, bo
   for (;;) {
     bool over = true;
     std::uint64_t done = 0;
-    for (auto& r : all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto& r = all[i];
       if (!r.last.finished) r.last = r.session.progress();
       over = over && r.last.finished;
       done += r.last.counts.proposed;
+      beside.note_window(i, r.last);
     }
-    for (const auto& m : news.messages()) display.line("attune: " + m);
+    // As JSON these are events among the others.
+    const auto messages = news.messages();
+    if (!beside.write_log())
+      for (const auto& m : messages) display.line("attune: " + m);
     const auto now = clock.monotonic();
     rate.add(now - begin, done);
     if (!quiet) {
@@ -199,6 +205,7 @@ int code_of(const std::vector<actors::report_ptr>& reports, int signal) {
 } // namespace
 
 int run_tune(const tune_options& options, const std::string& store, const std::string& typed, output& io) {
+  if (options.json_log) io.log_as_json();
   auto planned = make_plan(options);
   if (!planned) return io.fail(planned.err());
   for (const auto& m : planned->messages) io.message(m);
@@ -232,8 +239,11 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   how.slots = planned->slots;
   how.builders = planned->builders;
   how.cores_each = planned->cores;
+  tune_watch beside(options, io);
+  if (auto served = beside.start(); !served) return io.fail(served.err());
   auto engine = actors::engine::start(how);
   if (!engine) return io.fail(engine.err());
+  const auto attached = beside.attach(**engine);
   if (const auto* opened = (*engine)->store(); opened != nullptr)
     for (const auto& notice : opened->notices()) io.message(notice);
   if (!(*engine)->remark().empty()) io.message((*engine)->remark());
@@ -249,12 +259,13 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   {
     progress_display display(
         io.err(), traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); }));
-    watch(all, news, display, options.quiet);
+    watch(all, news, display, options.quiet || options.json_log, beside);
   }
   std::vector<actors::report_ptr> reports;
   reports.reserve(all.size());
   for (auto& r : all) reports.push_back(r.session.wait());
   const int signal = signals.caught();
+  beside.write_log();
 
   for (const auto& r : reports) {
     if (r->trouble) io.message(r->of->spec.name + ": " + r->trouble->text());
