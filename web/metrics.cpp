@@ -2,6 +2,7 @@
 
 #include "web/model.hpp"
 
+#include <deque>
 #include <limits>
 #include <map>
 #include <prometheus/text_serializer.h>
@@ -15,7 +16,7 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using labels = std::vector<ClientMetric::Label>;
 
-MetricFamily& family(std::vector<MetricFamily>& in, const char* name, const char* help, MetricType type) {
+MetricFamily& family(std::deque<MetricFamily>& in, const char* name, const char* help, MetricType type) {
   auto& out = in.emplace_back();
   out.name = name;
   out.help = help;
@@ -35,7 +36,7 @@ double count(std::uint64_t n) { return static_cast<double>(n); }
 } // namespace
 
 std::string metrics_text(const model& of, const server_figures& server) {
-  std::vector<MetricFamily> all;
+  std::deque<MetricFamily> all; // its items stay where they are
 
   auto& trials = family(all, "attune_trials_total", "Trials that ended, by task and by how.", MetricType::Counter);
   auto& cached = family(all, "attune_trials_cached_total", "Trials that the cache answered.", MetricType::Counter);
@@ -126,7 +127,7 @@ std::string metrics_text(const model& of, const server_figures& server) {
       count(server.dropped));
 
   std::erase_if(all, [](const MetricFamily& f) { return f.metric.empty(); });
-  return prometheus::TextSerializer().Serialize(all);
+  return prometheus::TextSerializer().Serialize({all.begin(), all.end()});
 }
 
 } // namespace attune::web

@@ -30,6 +30,19 @@ void refuse(Response& to, int code, const char* why) {
   to.set_content(std::string(why) + "\n", "text/plain; charset=utf-8");
 }
 
+/// Answers with a text as it is: httplib would pack it as small as brotli can, which takes seconds for a long view.
+void answer(Response& to, std::shared_ptr<const std::string> text, const char* type) {
+  if (text->empty()) {
+    to.set_content("", type);
+    return;
+  }
+  const auto size = text->size();
+  to.set_content_provider(size, type,
+                          [text = std::move(text)](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+                            return sink.write(text->data() + offset, length);
+                          });
+}
+
 std::optional<std::uint64_t> number_in(const Request& from, const char* name) {
   const auto text = from.get_param_value(name);
   std::uint64_t n = 0;
@@ -173,8 +186,8 @@ struct server::impl {
 
   void routes() {
     const auto fixed = [](std::string_view text, const char* type) {
-      return [text, type](const Request&, Response& out) {
-        out.set_content(text.data(), text.size(), type);
+      return [text = std::make_shared<const std::string>(text), type](const Request&, Response& out) {
+        answer(out, text, type);
         out.set_header("Cache-Control", "no-cache");
       };
     };
@@ -184,7 +197,7 @@ struct server::impl {
     http.Get("/favicon.ico", [](const Request&, Response& out) { out.status = 204; });
     const auto json = [](Response& out, std::string text) {
       out.set_header("Cache-Control", "no-store");
-      out.set_content(std::move(text), "application/json");
+      answer(out, std::make_shared<const std::string>(std::move(text)), "application/json");
     };
     http.Get("/api/view", [this, json](const Request&, Response& out) {
       auto [view, upto] = what.view();
@@ -210,7 +223,7 @@ struct server::impl {
       stream(r, out, what.event_feed, what.event_feed ? place_of(r, *what.event_feed) : 0);
     });
     http.Get("/metrics", [this](const Request&, Response& out) {
-      out.set_content(what.metrics(), "text/plain; version=0.0.4; charset=utf-8");
+      answer(out, std::make_shared<const std::string>(what.metrics()), "text/plain; version=0.0.4; charset=utf-8");
     });
   }
 };

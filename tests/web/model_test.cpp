@@ -11,7 +11,7 @@ using namespace attune::web;
 using namespace attune::web::samples;
 using nlohmann::json;
 
-namespace {
+namespace model_test_parts {
 
 struct fixture {
   task_ptr of = make();
@@ -29,7 +29,8 @@ struct fixture {
   const model::stage_view& at(stage s) const { return shown.stages()[static_cast<std::size_t>(s)]; }
 };
 
-} // namespace
+} // namespace model_test_parts
+using namespace model_test_parts;
 
 BOOST_FIXTURE_TEST_SUITE(view_of_a_search, fixture)
 

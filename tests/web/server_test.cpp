@@ -14,7 +14,7 @@
 using namespace attune;
 using namespace attune::web;
 
-namespace {
+namespace server_test_parts {
 
 struct served_fixture {
   std::shared_ptr<feed> views = std::make_shared<feed>(8, 1 << 20), events = std::make_shared<feed>(8, 1 << 20);
@@ -64,7 +64,8 @@ struct served_fixture {
 
 bool holds(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
-} // namespace
+} // namespace server_test_parts
+using namespace server_test_parts;
 
 BOOST_FIXTURE_TEST_SUITE(web_server, served_fixture)
 

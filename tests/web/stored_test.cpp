@@ -14,7 +14,7 @@ using namespace attune::web;
 using namespace attune::web::samples;
 using nlohmann::json;
 
-namespace {
+namespace stored_test_parts {
 
 constexpr auto begun = std::chrono::seconds(1'800'000'000);
 
@@ -54,7 +54,8 @@ struct stored_fixture {
   }
 };
 
-} // namespace
+} // namespace stored_test_parts
+using namespace stored_test_parts;
 
 BOOST_FIXTURE_TEST_SUITE(stored_sessions, stored_fixture)
 
