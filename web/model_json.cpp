@@ -79,6 +79,22 @@ void put_rows(std::string& out, const trial_columns& r, std::size_t from) {
 
 ordered_json number(double d) { return std::isfinite(d) ? ordered_json(d) : ordered_json(nullptr); }
 
+/// The configuration of the best: the report's, else that of the row with its value (which an amendment may have
+/// moved).
+ordered_json best_config_json(const session_view& s) {
+  if (!s.report && s.best)
+    for (std::size_t row = 0; row < s.rows.size(); ++row) {
+      if (s.rows.ending[row] != 0 || s.rows.value[row] != *s.best) continue;
+      ordered_json out = ordered_json::object();
+      for (std::size_t i = 0; i < s.names.size(); ++i) {
+        auto v = ordered_json::parse(s.values[i][s.rows.parameters[i][row]], nullptr, false);
+        if (!v.is_null()) out[s.names[i]] = std::move(v);
+      }
+      return out;
+    }
+  return config_json(s.best_config);
+}
+
 ordered_json head_json(const session_view& s) {
   const auto& h = s.head;
   ordered_json out{{"number", s.number},
@@ -107,7 +123,7 @@ ordered_json head_json(const session_view& s) {
                    {"in_flight", s.in_flight},
                    {"window", s.window},
                    {"best", s.best ? number(*s.best) : ordered_json(nullptr)},
-                   {"best_config", config_json(s.best_config)}};
+                   {"best_config", best_config_json(s)}};
   auto& endings = out["endings"] = ordered_json::object();
   for (std::size_t i = 0; i < s.endings.size(); ++i)
     if (s.endings[i] > 0) endings[ending_name(static_cast<std::uint8_t>(i))] = s.endings[i];

@@ -197,6 +197,7 @@ BOOST_AUTO_TEST_CASE(an_amendment_replaces_a_value_and_the_best_with_it) {
   news();
   shown.amend(1, 0, config(0), *measured(3));
   BOOST_TEST(*shown.sessions().at(1).best == 2.0);
+  BOOST_TEST(whole()["sessions"][0]["head"]["best_config"]["tile"] == 1);
   BOOST_TEST(news()["sessions"][0]["amended"] == json::parse("[[0,3]]"));
 }
 
