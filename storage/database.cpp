@@ -77,7 +77,7 @@ rocksdb::DBOptions database_options(const std::shared_ptr<notice_logger>& log) {
   o.allow_concurrent_memtable_write = false;
   o.enable_write_thread_adaptive_yield = false;
   // Memory and the time of the next opening are bounded by these, whatever is written.
-  o.db_write_buffer_size = 48u << 20;
+  o.db_write_buffer_size = 32u << 20;
   o.max_total_wal_size = 64u << 20;
   // A store shall fit on a small disk: nothing is reserved ahead.
   o.allow_fallocate = false;
@@ -126,8 +126,9 @@ rocksdb::ColumnFamilyOptions family_options(family f, const std::shared_ptr<rock
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors() {
-  // Strict: what is pinned counts, so that the memory of a process stays flat.
-  const auto blocks = rocksdb::NewLRUCache(48u << 20, 2);
+  // Small: it is full early, and the memory of a process stays flat from then on. What is asked for again and again is
+  // in the caches above.
+  const auto blocks = rocksdb::NewLRUCache(12u << 20, 1);
   std::vector<rocksdb::ColumnFamilyDescriptor> out;
   // RocksDB insists on a family of that name; nothing is ever in it.
   out.emplace_back(rocksdb::kDefaultColumnFamilyName, family_options(family::meta, blocks));
