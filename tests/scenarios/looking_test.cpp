@@ -13,17 +13,12 @@ using namespace attune::testing;
 
 namespace {
 
-constexpr const char *spec = R"(task: looked-at
+constexpr const char* spec = R"Y(task: looked-at
 parameters: {x: {range: [1, 8]}, y: [1, 2]}
 build: {command: "cp /dev/null {artifact}; test {x} -ne 3"}
-run: {command: "echo $(({x} + {y}))",
-                     metric : {
-name:
-  cost, unit : points, goal : minimize
-}
-}
+run: {command: "echo $(({x} + {y}))", metric: {name: cost, unit: points, goal: minimize}}
 search: {strategy: grid, trials: 16}
-)";
+)Y";
 
 /// What a GET answers, head and body; empty where nobody listens.
 std::string get(int port, const std::string& path) {
