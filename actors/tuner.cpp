@@ -137,8 +137,8 @@ void end_if_finished(self_pointer self) {
   self->send(s.cache, atom::detach::value, number);
   self->send(s.recorder, atom::detach::value, number, s.whole_began ? now_of(self) - *s.whole_began : s.report->wall);
   emit(self, s.watch, [&] {
-    return event{event_kind::session_ended,           number,      nullptr, nullptr,
-                 search::to_string(s.report->reason), now_of(self)};
+    return event{event_kind::session_ended,           number,       nullptr, nullptr,
+                 search::to_string(s.report->reason), now_of(self), s.report};
   });
   for (auto& promise : s.asking) promise.deliver(caf::make_error(ec::ended));
   for (auto& [what, promise] : s.telling) promise.deliver(caf::make_error(ec::ended));

@@ -1,6 +1,8 @@
 #include "cli/command_line.hpp"
 
+#include "cli/completion.hpp"
 #include "core/text.hpp"
+#include "web/guard.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -43,8 +45,8 @@ struct raw {
   std::string store, trials, time, strategy, seed, reuse, slots, builders, spec, task, sample, index, contains, top,
       format, target, hub, token_file, ca_file, certificate, key, attach, listen, name, device, cache, drain, undrain,
       ban, unban, cancel, recorded, seeds, workers, svg, policy, output, file, folder, source, older_than, keep_best,
-      boundary, reservoir;
-  std::vector<std::string> specs, targets, files, labels;
+      boundary, reservoir, dashboard, log_format, log_level, session, shell;
+  std::vector<std::string> specs, targets, files, labels, sessions;
   std::string token_role, token_name, token_id;
   bool unpinned = false;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
@@ -92,8 +94,7 @@ struct parser {
   CLI::App app{"Finds the configuration that runs best on the hardware at hand, and remembers it.", "attune"};
   raw r;
   CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify, *import_, *export_,
-      *compact, *backup, *forget, *hub, *agent, *devices;
-
+      *compact, *backup, *forget, *hub, *agent, *devices, *compare, *dashboard, *report, *trace, *completion;
   CLI::App *token, *token_create, *token_list, *token_revoke;
 
   parser() {
@@ -133,6 +134,11 @@ struct parser {
     tune->add_option("--attach", r.attach, "Follow a job that the hub has under way, in place of a spec")
         ->type_name("JOB");
     tune->add_flag("-q,--quiet", r.quiet, "No progress display");
+    tune->add_flag("--dashboard", r.dashboard,
+                   "Show it in a browser meanwhile; --dashboard=ADDR:PORT says where it is served");
+    tune->add_option("--log-format", r.log_format, "text, or json: messages and events as JSON lines")->type_name("F");
+    tune->add_option("--log-level", r.log_level, "With --log-format json: debug, info, warning or error (info)")
+        ->type_name("L");
     tune->footer(R"(The same command again goes on where it was stopped, and ends at once where it has
 had its trials or its time: with more of either it goes on. What was measured is
 never measured twice. Ctrl-C stops within two seconds and keeps what was measured; a
@@ -303,6 +309,70 @@ Exit code 1: no task has a result, nothing is written; 4: some have none.)");
     doctor = command(app, "doctor", "Say what this machine is, what disturbs measurements on it, and what that costs");
     doctor->add_flag("--quick", r.quick, "Look only; else reference loops are timed to see what disturbances cost");
     doctor->add_option("--time", r.time, "How long they are timed (5s)")->type_name("D");
+    add_looking();
+  }
+
+  void add_looking() {
+    compare = command(app, "compare", "Run strategies against each other, over several seeds");
+    compare->add_option("SPEC", r.spec, "A spec file, or a recorded space as attune replay takes it")
+        ->required()
+        ->type_name("");
+    compare->add_option("--task", r.task, "One task of a spec that holds several")->type_name("NAME");
+    compare->add_option("--strategies,--strategy", r.strategy, "Strategies, separated by commas")
+        ->required()
+        ->type_name("S,S[,S...]");
+    compare->add_option("--seeds", r.seeds, "Runs of each strategy (10)")->type_name("N");
+    compare->add_option("--seed", r.seed, "The first run's seed (1)")->type_name("N");
+    compare->add_option("--trials", r.trials, "Trials of each run (the spec's; 200 of a recorded space)")
+        ->type_name("N");
+    compare->add_option("-o,--output", r.output, "Write the report of all sessions (of a spec)")->type_name("FILE");
+    compare->footer(R"help(A spec is measured: each run is a session of the store as attune tune makes it, and what
+one run has measured no other measures again. The same command goes on where it was
+stopped. A recorded space is played: its numbers are those of attune replay.
+
+Of each strategy: the mean of the runs' bests, with its 95 % interval (percentile
+bootstrap; Efron, 1979). Of each two: whether the difference is real, by the two-sided
+Mann-Whitney U test (1947), exact for up to 25 runs without ties.
+
+  attune compare convolution-A100.json.gz --strategies auto,genetic --seeds 30
+  attune compare gemm.yaml --strategies auto,random --seeds 5 --trials 100 -o out.html)help");
+
+    dashboard = command(app, "dashboard", "Show the store's sessions in a browser, until Ctrl-C");
+    dashboard->add_option("--listen", r.listen, "Where it is served: ADDR:PORT or PORT (a free port of 127.0.0.1)")
+        ->type_name("ADDR:PORT");
+    dashboard->footer(R"help(Nothing is tuned and nothing is changed. The page asks nothing of other hosts. Served at
+an address that others can reach, it wants the token of the printed URL;
+$ATTUNE_DASHBOARD_TOKEN, where it is set, is the token. Prometheus reads /metrics there
+(with the token as its bearer).
+
+  attune dashboard
+  attune dashboard --listen 0.0.0.0:8080
+  attune tune gemm.yaml --dashboard)help");
+
+    report = command(app, "report", "Write sessions as one HTML file that needs nothing else");
+    report->add_option("SESSION", r.sessions, "Sessions, by the beginning of their ids, or tasks by name")
+        ->type_name("");
+    report->add_option("-o,--output", r.output, "The file to write")->type_name("FILE");
+    report->footer(R"(Without a session: lists those that there are. The file is the dashboard with its data in
+it: it can be mailed, and opened without a network.
+
+  attune report
+  attune report gemm -o gemm.html
+  attune report 3f2a91 77c0de -o compared.html)");
+
+    completion = command(app, "completion", "Print a script that completes attune's commands for a shell");
+    completion->add_option("SHELL", r.shell, "bash, zsh or fish")->required()->type_name("");
+    completion->footer(R"(  source <(attune completion bash)
+  attune completion fish > ~/.config/fish/completions/attune.fish)");
+
+    trace = command(app, "trace", "Write a session's builds and runs for Perfetto or Chrome's tracing");
+    trace->add_option("SESSION", r.session, "The session, by the beginning of its id, or its task's name")
+        ->required()
+        ->type_name("");
+    trace->add_option("-o,--output", r.output, "The file to write (standard output)")->type_name("FILE");
+    trace->footer(R"(Of a task's sessions, the last. Open the file at ui.perfetto.dev or chrome://tracing.
+
+  attune trace gemm -o gemm.trace.json)");
   }
 
   void add_token() {
@@ -429,6 +499,17 @@ hold at all are left out: exit code 4.
   }
 };
 
+/// The parser's commands and options.
+command_words words_of(const CLI::App& app) {
+  command_words out{app.get_name(), app.get_description(), {}, {}};
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames())
+      out.options.push_back({"--" + name, option->get_description(), option->get_expected_min() > 0});
+  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    out.commands.push_back(words_of(*sub));
+  return out;
+}
+
 /// The command that a line names, for the message's beginning and the known options.
 const CLI::App* named_command(const CLI::App& app) {
   const CLI::App* at = &app;
@@ -539,6 +620,21 @@ tune_options read_tune(const raw& r) {
   }
   o.dry_run = r.dry_run;
   o.quiet = r.quiet;
+  if (!r.dashboard.empty()) {
+    if (o.offline || o.dry_run) throw usage_fault{"--dashboard shows nothing where nothing is measured"};
+    o.dashboard = r.dashboard == "true" ? std::string() : r.dashboard;
+    if (const auto good = web::parse_listen(*o.dashboard); !good)
+      throw usage_fault{"--dashboard: " + good.err().message};
+  }
+  if (!r.log_format.empty() && r.log_format != "text" && r.log_format != "json")
+    throw usage_fault{"--log-format must be text or json, not '" + r.log_format.substr(0, 60) + "'"};
+  o.json_log = r.log_format == "json";
+  if (!r.log_level.empty()) {
+    if (!o.json_log) throw usage_fault{"--log-level has no effect without --log-format json"};
+    if (r.log_level != "debug" && r.log_level != "info" && r.log_level != "warning" && r.log_level != "error")
+      throw usage_fault{"--log-level must be debug, info, warning or error, not '" + r.log_level.substr(0, 60) + "'"};
+    o.log_level = r.log_level;
+  }
   return o;
 }
 
@@ -743,6 +839,42 @@ devices_options read_devices(const raw& r) {
   return o;
 }
 
+compare_options read_compare(const raw& r) {
+  compare_options o;
+  o.what = r.spec;
+  o.task = r.task;
+  for (const auto part : split(r.strategy, ',')) {
+    const std::string name(trim(part));
+    if (std::find(o.strategies.begin(), o.strategies.end(), name) != o.strategies.end())
+      throw usage_fault{"--strategies names '" + name + "' twice"};
+    o.strategies.push_back(name);
+  }
+  if (!r.trials.empty()) o.trials = read_count<std::uint64_t>("--trials", r.trials, 1, 1000000);
+  if (!r.seeds.empty()) o.seeds = read_count<std::uint64_t>("--seeds", r.seeds, 1, 10000);
+  if (!r.seed.empty()) o.seed = read_count<std::uint64_t>("--seed", r.seed, 0);
+  o.output = r.output;
+  return o;
+}
+
+dashboard_options read_dashboard(const raw& r) {
+  if (const auto good = web::parse_listen(r.listen); !good) throw usage_fault{"--listen: " + good.err().message};
+  return {r.listen};
+}
+
+report_options read_report(const raw& r) {
+  if (r.sessions.empty() != r.output.empty())
+    throw usage_fault{r.output.empty() ? "--output FILE is needed, for the report of these sessions"
+                                       : "which sessions? attune report lists them"};
+  if (r.json && r.output == "-") throw usage_fault{"--json and - exclude each other: both want standard output"};
+  return {r.sessions, r.output};
+}
+
+trace_options read_trace(const raw& r) {
+  if (r.json && (r.output.empty() || r.output == "-"))
+    throw usage_fault{"--json wants standard output, and so does the trace: give --output FILE"};
+  return {r.session, r.output.empty() ? "-" : r.output};
+}
+
 doctor_options read_doctor(const raw& r) {
   doctor_options o;
   o.quick = r.quick;
@@ -800,6 +932,18 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
       line.command = history_options{p.r.spec, p.r.task};
     } else if (p.replay->parsed()) {
       line.command = read_replay(p.r);
+    } else if (p.completion->parsed()) {
+      auto script = completion_script(p.r.shell, words_of(p.app));
+      if (!script) throw usage_fault{"SHELL must be bash, zsh or fish, not '" + p.r.shell.substr(0, 60) + "'"};
+      return early_end{0, *std::move(script), "", json};
+    } else if (p.compare->parsed()) {
+      line.command = read_compare(p.r);
+    } else if (p.dashboard->parsed()) {
+      line.command = read_dashboard(p.r);
+    } else if (p.report->parsed()) {
+      line.command = read_report(p.r);
+    } else if (p.trace->parsed()) {
+      line.command = read_trace(p.r);
     } else if (p.bundle->parsed()) {
       line.command = read_bundle(p.r);
     } else if (p.import_->parsed()) {

@@ -32,11 +32,37 @@ struct tune_options {
   std::optional<bool> near; ///< --reuse near, or exact
   std::optional<how_many> slots, builders;
   bool remeasure = false, dry_run = false, quiet = false;
-  bool offline = false;              ///< predicts, measures nothing
-  hub_access hub;                    ///< that has it measured; none: this machine does
-  std::string attach;                ///< the job at the hub that is to be followed, in place of specs
-  std::optional<std::string> policy; ///< the tasks share `trials` and `time`, dealt out by this
-  std::string svg;                   ///< where it is drawn how their total fell; empty: nowhere
+  bool offline = false;                 ///< predicts, measures nothing
+  hub_access hub;                       ///< that has it measured; none: this machine does
+  std::string attach;                   ///< the job at the hub that is to be followed, in place of specs
+  std::optional<std::string> policy;    ///< the tasks share `trials` and `time`, dealt out by this
+  std::string svg;                      ///< where it is drawn how their total fell; empty: nowhere
+  std::optional<std::string> dashboard; ///< the address that it is served at; empty: one of this machine's own
+  bool json_log = false;                ///< messages and events as JSON lines
+  std::string log_level = "info";
+};
+
+struct compare_options {
+  std::string what; ///< a spec, or a recorded space
+  std::string task; ///< of several
+  std::vector<std::string> strategies;
+  std::optional<std::uint64_t> trials;
+  std::uint64_t seeds = 10, seed = 1;
+  std::string output; ///< the report; empty: none
+};
+
+struct dashboard_options {
+  std::string listen; ///< as web::parse_listen reads it
+};
+
+struct report_options {
+  std::vector<std::string> sessions; ///< none: all are listed
+  std::string output;
+};
+
+struct trace_options {
+  std::string session;
+  std::string output; ///< `-` is standard output
 };
 
 struct space_options {
@@ -151,7 +177,7 @@ struct command_line {
   std::string store; ///< the folder, resolved
   std::variant<tune_options, space_options, token_options, best_options, history_options, replay_command_options,
                db_options, bundle_options, import_command_options, export_command_options, doctor_options, hub_options,
-               agent_options, devices_options>
+               agent_options, devices_options, compare_options, dashboard_options, report_options, trace_options>
       command;
 };
 

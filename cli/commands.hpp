@@ -25,6 +25,11 @@ int run_hub(const hub_options& options, const std::string& store, output& io);
 int run_agent(const agent_options& options, const std::string& typed, output& io);
 int run_devices(const devices_options& options, output& io);
 int run_doctor(const doctor_options& options, output& io);
+/// `typed` is the command line as it can be typed again.
+int run_compare(const compare_options& options, const std::string& store, const std::string& typed, output& io);
+int run_dashboard(const dashboard_options& options, const std::string& store, output& io);
+int run_report(const report_options& options, const std::string& store, output& io);
+int run_trace(const trace_options& options, const std::string& store, output& io);
 
 /// The whole program but for the process around it: reads the arguments, runs the command.
 int run_program(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);

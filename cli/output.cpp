@@ -30,10 +30,19 @@ int exit_code_of(errc code) noexcept {
 
 void output::document(const nlohmann::ordered_json& what) { out_ << dump(what) << '\n'; }
 
-void output::message(std::string_view text) { err_ << "attune: " << text << '\n'; }
+void output::say(std::string_view level, std::string_view text) {
+  if (!json_log_) {
+    err_ << "attune: " << text << '\n';
+    return;
+  }
+  const nlohmann::ordered_json line{{"time", rfc3339(system_time().wall())}, {"level", level}, {"message", text}};
+  err_ << dump(line) << '\n';
+}
+
+void output::message(std::string_view text) { say("info", text); }
 
 int output::fail(const error& e) {
-  message(e.text());
+  say("error", e.text());
   if (json_) document(error_json(e));
   return exit_code_of(e.code);
 }

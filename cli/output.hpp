@@ -39,15 +39,20 @@ public:
 
   /// One JSON document on one line. Bytes that are not UTF-8 are replaced.
   void document(const nlohmann::ordered_json& what);
-  /// `attune: TEXT` on the error stream.
+  /// `attune: TEXT` on the error stream; as a JSON line where log_as_json() was called.
   void message(std::string_view text);
+  /// From now on messages are JSON lines with `time`, `level` and `message`.
+  void log_as_json() noexcept { json_log_ = true; }
   /// The error as a message, and as the document where JSON is wanted. Returns its exit code.
   int fail(const error& e);
 
 private:
+  void say(std::string_view level, std::string_view text);
+
   std::ostream& out_;
   std::ostream& err_;
   bool json_;
+  bool json_log_ = false;
 };
 
 } // namespace attune::cli

@@ -47,6 +47,10 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
                                   [&](const hub_options& o) { return run_hub(o, line.store, io); },
                                   [&](const agent_options& o) { return run_agent(o, typed, io); },
                                   [&](const devices_options& o) { return run_devices(o, io); },
+                                  [&](const compare_options& o) { return run_compare(o, line.store, typed, io); },
+                                  [&](const dashboard_options& o) { return run_dashboard(o, line.store, io); },
+                                  [&](const report_options& o) { return run_report(o, line.store, io); },
+                                  [&](const trace_options& o) { return run_trace(o, line.store, io); },
                               },
                               line.command);
   out.flush();

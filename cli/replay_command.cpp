@@ -1,17 +1,15 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "cli/recorded_table.hpp"
+#include "cli/replay_runs.hpp"
 #include "core/text.hpp"
-#include "core/thread_time.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
 #include <ostream>
-#include <thread>
 
 namespace attune::cli {
 
@@ -23,42 +21,6 @@ struct played {
   std::map<std::uint64_t, double> ratio; ///< mean over seeds of best ÷ optimum, by trials
   std::vector<double> curve;             ///< the same after each trial, from the first at which all seeds have a value
 };
-
-double over_optimum(const search::replay_table& table, double found, double optimum) {
-  return table.direction == goal::minimize ? found / optimum : optimum / found;
-}
-
-/// Every seed of one strategy, on as many threads as there are processors; the seeds' results do not depend on which
-/// thread played them.
-result<std::vector<search::replay_run>> play_all(const search::replay_table& table, const std::string& name,
-                                                 const replay_command_options& options) {
-  std::vector<search::replay_run> runs(options.seeds);
-  std::vector<std::optional<error>> wrong(options.seeds);
-  std::atomic<std::uint64_t> next{0};
-  const auto work = [&] {
-    for (std::uint64_t k = next++; k < options.seeds; k = next++) {
-      search::replay_options how;
-      how.trials = options.trials;
-      how.workers = options.workers;
-      how.seed = options.seed + k;
-      how.clock = &thread_time();
-      auto run = search::replay(table, name, how);
-      if (run)
-        runs[k] = std::move(*run);
-      else
-        wrong[k] = run.err();
-    }
-  };
-  {
-    std::vector<std::jthread> pool;
-    const auto threads = std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, options.seeds);
-    for (std::uint64_t t = 1; t < threads; ++t) pool.emplace_back(work);
-    work();
-  }
-  for (auto& e : wrong)
-    if (e) return std::move(*e);
-  return runs;
-}
 
 played summarise(const search::replay_table& table, std::string name, const std::vector<search::replay_run>& runs,
                  std::span<const double> random, std::uint64_t trials) {
@@ -73,8 +35,7 @@ played summarise(const search::replay_table& table, std::string name, const std:
     double mean = 0;
     // A run that used the space up keeps its best.
     for (const auto& r : runs) {
-      const double found = r.best.empty() ? std::nan("") : r.best[std::min<std::size_t>(t, r.best.size()) - 1];
-      mean += over_optimum(table, found, optimum) / seeds;
+      mean += over_optimum(table, best_after(r, t), optimum) / seeds;
     }
     out.curve.push_back(mean);
     const bool named = t == 25 || t == 50 || t == 100 || t == 200 || t == 500 || t == 1000 || t == trials;
@@ -149,15 +110,12 @@ std::string drawing(const std::string& title, const std::vector<played>& all, st
   return out + "</svg>\n";
 }
 
-/// A space to make a strategy over, when it is only asked whether there is one of that name.
-search::space_ptr smallest_space() { return *search::enumerated_space::make({{"x", {value(1)}, true}}, {{0}}); }
-
 } // namespace
 
 int run_replay(const replay_command_options& options, output& io) {
   // What cannot work is said before the first line and before minutes are spent.
   for (const auto& strategy : options.strategies)
-    if (const auto made = search::make_strategy(strategy, smallest_space(), {}); !made) return io.fail(made.err());
+    if (const auto known = known_strategy(strategy); !known) return io.fail(known.err());
   const auto recorded = storage::read_recorded(options.recorded);
   if (!recorded) return io.fail({errc::invalid_spec, recorded.err().message, recorded.err().where});
   for (const auto& w : recorded->warnings) io.message(w);
@@ -186,7 +144,7 @@ int run_replay(const replay_command_options& options, output& io) {
   }
   std::vector<played> all;
   for (const auto& strategy : options.strategies) {
-    const auto runs = play_all(*table, strategy, options);
+    const auto runs = play_seeds(*table, strategy, options.seed, options.seeds, options.trials, options.workers);
     if (!runs) return io.fail(runs.err());
     all.push_back(summarise(*table, strategy, *runs, random, options.trials));
     const auto& p = all.back();

@@ -10,6 +10,7 @@
 #include "cli/render.hpp"
 #include "cli/terminal.hpp"
 #include "cli/tune_end.hpp"
+#include "cli/tune_watch.hpp"
 #include "core/text.hpp"
 #include "net/shared_store.hpp"
 #include "storage/store_port.hpp"
@@ -149,7 +150,7 @@ progress_view look(const std::vector<running>& all, const std::optional<budget_s
 
 /// Shows how it goes until all tasks have ended. `ended` says so where they share a budget.
 void watch(std::vector<running>& all, const std::optional<budget_spec>& budget, const std::function<bool()>& ended,
-           board& news, progress_display& display, bool quiet) {
+           board& news, progress_display& display, bool quiet, tune_watch& beside) {
   using namespace std::chrono_literals;
   const auto& clock = system_time();
   const auto begin = clock.monotonic();
@@ -161,13 +162,18 @@ void watch(std::vector<running>& all, const std::optional<budget_spec>& budget, 
   for (;;) {
     bool over = true;
     std::uint64_t done = 0;
-    for (auto& r : all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto& r = all[i];
       if (!r.last.finished) r.last = r.look();
       over = over && r.last.finished;
       done += r.last.counts.proposed;
+      beside.note_window(i, r.last);
     }
     if (budget) over = ended();
-    for (const auto& m : news.messages()) display.line("attune: " + m);
+    // As JSON these are events among the others.
+    const auto messages = news.messages();
+    if (!beside.write_log())
+      for (const auto& m : messages) display.line("attune: " + m);
     const auto now = clock.monotonic();
     rate.add(now - begin, done);
     if (!quiet) {
@@ -200,6 +206,7 @@ void watch(std::vector<running>& all, const std::optional<budget_spec>& budget, 
 
 int run_tune(const tune_options& options, const std::string& store, const std::string& typed, output& io) {
   if (!options.hub.address.empty()) return run_remote_tune(options, io);
+  if (options.json_log) io.log_as_json();
   auto planned = make_plan(options);
   if (!planned) return io.fail(planned.err());
   for (const auto& m : planned->messages) io.message(m);
@@ -241,8 +248,11 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   how.slots = planned->slots;
   how.builders = planned->builders;
   how.cores_each = planned->cores;
+  tune_watch beside(options, io);
+  if (auto served = beside.start(); !served) return io.fail(served.err());
   auto engine = actors::engine::start(how);
   if (!engine) return io.fail(engine.err());
+  const auto attached = beside.attach(**engine);
   if (const auto* opened = (*engine)->store(); opened != nullptr)
     for (const auto& notice : opened->notices()) io.message(notice);
   if (!(*engine)->remark().empty()) io.message((*engine)->remark());
@@ -275,7 +285,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     progress_display display(
         io.err(), traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); }));
     watch(
-        all, planned->budget, [&] { return whole->ended(); }, news, display, options.quiet);
+        all, planned->budget, [&] { return whole->ended(); }, news, display, options.quiet || options.json_log, beside);
   }
   std::vector<actors::report_ptr> reports;
   reports.reserve(all.size());
@@ -287,6 +297,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     for (auto& s : sessions) reports.push_back(s.wait());
   }
   const int signal = signals.caught();
+  beside.write_log();
 
   for (const auto& r : reports) {
     if (r->trouble) io.message(r->of->spec.name + ": " + r->trouble->text());

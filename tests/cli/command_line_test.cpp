@@ -217,4 +217,47 @@ BOOST_AUTO_TEST_CASE(helps) {
   BOOST_TEST(std::get<early_end>(parsed).err.find("tune") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(reads_what_looks_on) {
+  const auto tune = [](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"tune"};
+    all.insert(all.end(), more.begin(), more.end());
+    return std::get<tune_options>(good(all).command);
+  };
+  BOOST_TEST(!tune({"a.yaml"}).dashboard.has_value());
+  // The spec behind it is a spec, not its address.
+  const auto plain = tune({"--dashboard", "a.yaml"});
+  BOOST_TEST(plain.dashboard.value() == "");
+  BOOST_TEST(plain.specs.size() == 1u);
+  BOOST_TEST(tune({"a.yaml", "--dashboard=0.0.0.0:80"}).dashboard.value() == "0.0.0.0:80");
+  const auto logged = tune({"a.yaml", "--log-format", "json", "--log-level", "debug"});
+  BOOST_TEST(logged.json_log);
+  BOOST_TEST(logged.log_level == "debug");
+  for (const auto& bad :
+       std::vector<std::vector<std::string>>{{"tune", "a.yaml", "--dashboard=::1"},
+                                             {"tune", "a.yaml", "--dashboard", "--dry-run"},
+                                             {"tune", "a.yaml", "--offline", "--dashboard"},
+                                             {"tune", "a.yaml", "--log-format", "xml"},
+                                             {"tune", "a.yaml", "--log-level", "debug"},
+                                             {"tune", "a.yaml", "--log-format", "json", "--log-level", "loud"},
+                                             {"dashboard", "--listen", "x:y"},
+                                             {"report", "abcd"},
+                                             {"report", "-o", "f.html"},
+                                             {"trace"},
+                                             {"trace", "gemm", "--json"},
+                                             {"compare", "a.yaml"},
+                                             {"compare", "a.yaml", "--strategies", "auto,auto"}})
+    BOOST_TEST(!refusal(bad).empty());
+  BOOST_TEST(std::get<dashboard_options>(good({"dashboard", "--listen", "8080"}).command).listen == "8080");
+  const auto report = std::get<report_options>(good({"report", "ab12", "cd34", "-o", "f.html"}).command);
+  BOOST_TEST(report.sessions.size() == 2u);
+  BOOST_TEST(report.output == "f.html");
+  BOOST_TEST(std::get<trace_options>(good({"trace", "gemm"}).command).output == "-");
+  const auto compare = std::get<compare_options>(
+      good({"compare", "a.yaml", "--strategies", "auto, random", "--seeds", "30", "--trials", "50"}).command);
+  BOOST_TEST(compare.strategies.size() == 2u);
+  BOOST_TEST(compare.strategies[1] == "random");
+  BOOST_TEST(compare.seeds == 30u);
+  BOOST_TEST(compare.trials.value() == 50u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,223 @@
+#include "tests/web/browser.hpp"
+#include "tests/web/samples.hpp"
+#include "web/dashboard.hpp"
+#include "web/report.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+using namespace attune;
+using namespace attune::web;
+using namespace attune::web::samples;
+using attune::testing::browser;
+
+namespace {
+
+const std::vector<std::string> views{"pipeline", "cache", "search", "devices", "tasks", "compare"};
+
+std::vector<event> known_trials(const task_ptr& of, int from, int to) {
+  std::vector<event> out;
+  for (int i = from; i < to; ++i) {
+    const auto result =
+        i % 7 == 3 ? failed(failure_kind::build_error, "no such file <b>") : measured(0.001 * (1 + (i * 37) % 50));
+    for (auto& e : whole_way(trial_of(of, i), ms(100 * i), result)) out.push_back(std::move(e));
+  }
+  return out;
+}
+
+struct fixture {
+  std::unique_ptr<browser> chromium = browser::start();
+  task_ptr of = make();
+
+  static std::unique_ptr<dashboard> serve(std::uint16_t port = 0) {
+    dashboard_options how;
+    how.at.port = port;
+    how.every = std::chrono::milliseconds(20);
+    auto made = dashboard::start(how, {});
+    BOOST_REQUIRE_MESSAGE(made.ok(), (made.ok() ? "" : made.err().text()));
+    return std::move(*made);
+  }
+  void quiet(const std::string& allowed) {
+    for (const auto& c : chromium->complaints(allowed)) BOOST_ERROR(c);
+  }
+  void show(const std::string& view) {
+    chromium->value("location.hash = '" + view + "'");
+    chromium->until("document.querySelector('.nav [aria-current]').dataset.view === '" + view + "'");
+  }
+  bool there() const {
+    if (chromium) return true;
+    BOOST_TEST_MESSAGE("no Chromium here (Debian's package chromium): the page is not tested in a browser");
+    return false;
+  }
+};
+
+/// WCAG 2: the contrast of every text that stands on the page, below what its size wants; and what has no name.
+constexpr const char* judge = R"JS((() => {
+  const parse = (c) => { const m = c.match(/[\d.]+/g).map(Number); return [...m.slice(0, 3).map((v) => (c.startsWith('color(') ? v * 255 : v)), m[3] ?? 1]; };
+  const lum = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+  const ground = (el) => { const layers = []; for (let e = el; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] > 0) layers.push(c); if (c[3] === 1) break; }
+    return layers.reverse().reduce((under, over) => under.map((u, i) => over[i] * over[3] + u * (1 - over[3])), [255, 255, 255]); };
+  const bad = [];
+  for (const el of document.querySelectorAll('#app *')) {
+    if (el.closest('svg') || !el.checkVisibility?.() || el.disabled) continue;
+    if (![...el.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+    const style = getComputedStyle(el);
+    const under = ground(el);
+    const a = lum(parse(style.color)), b = lum(under);
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const size = parseFloat(style.fontSize);
+    if (contrast < (size >= 24 || (size >= 18.6 && style.fontWeight >= 700) ? 3 : 4.5)) bad.push(`${contrast.toFixed(2)} ${el.tagName} ${el.className} ${el.textContent.slice(0, 30)}`);
+  }
+  for (const el of document.querySelectorAll('button, select, input, canvas, [role=button]')) {
+    const name = el.getAttribute('aria-label') || el.textContent.trim() || el.title || el.closest('label')?.textContent.trim();
+    if (!name) bad.push(`no name: ${el.outerHTML.slice(0, 80)}`);
+  }
+  if (document.documentElement.scrollWidth > window.innerWidth) bad.push(`wider than the window: ${document.documentElement.scrollWidth}`);
+  return bad;
+})())JS";
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(page_in_a_browser, fixture)
+
+BOOST_AUTO_TEST_CASE(every_view_shows_a_known_session_at_every_size_and_in_both_schemes) {
+  if (!there()) return;
+  const auto board = serve();
+  board->take({known_trials(of, 0, 60)});
+  const char* pictures = std::getenv("ATTUNE_PICTURES"); // a folder, for whoever wants to look
+  for (const bool phone : {false, true})
+    for (const std::string scheme : {"light", "dark"}) {
+      chromium->size(phone ? 390 : 1366, phone ? 844 : 900, phone);
+      chromium->scheme(scheme);
+      chromium->value("try { localStorage.clear() } catch {}");
+      chromium->open(board->url());
+      chromium->until("attune.firstPaint && attune.session()?.length === 60");
+      BOOST_TEST(chromium->value("document.documentElement.dataset.theme") == scheme);
+      for (const auto& view : views) {
+        show(view);
+        chromium->until("document.querySelectorAll('main section.card').length >= 3");
+        for (const auto& line : chromium->value(judge)) BOOST_ERROR(view << " " << scheme << ": " << line);
+        if (pictures != nullptr)
+          std::ofstream(std::string(pictures) + "/" + view + (phone ? "-phone-" : "-desktop-") + scheme + ".png",
+                        std::ios::binary)
+              << chromium->picture();
+      }
+    }
+  // 60 trials, 9 of them failed; the best is 1 ms.
+  show("pipeline");
+  const auto text = chromium->value("document.querySelector('main').innerText").get<std::string>();
+  for (const auto* part : {"60", "1 ms", "build error", "Where the time goes"})
+    BOOST_TEST((text.find(part) != std::string::npos), part << " in " << text);
+  show("devices");
+  BOOST_TEST(chromium->value("document.querySelector('main').innerText").get<std::string>().find("local/slot0") !=
+             std::string::npos);
+  quiet(board->url());
+}
+
+BOOST_AUTO_TEST_CASE(it_follows_a_live_search_and_survives_the_servers_restart) {
+  if (!there()) return;
+  auto board = serve();
+  const auto port = board->port();
+  board->take({known_trials(of, 0, 5)});
+  chromium->size(1366, 900);
+  chromium->open(board->url());
+  chromium->until("attune.session()?.length === 5");
+  chromium->until("document.querySelector('.live').textContent === 'live'");
+  board->take({known_trials(of, 5, 25)});
+  chromium->until("attune.session()?.length === 25");
+  chromium->until("document.querySelector('main').innerText.includes('25')");
+  quiet(board->url());
+  board.reset();
+  chromium->until("document.querySelector('.dot.off')");
+  board = serve(port);
+  board->take({known_trials(of, 0, 40)});
+  chromium->until("attune.session()?.length === 40 && document.querySelector('.dot.on')");
+}
+
+BOOST_AUTO_TEST_CASE(a_trial_shows_its_whole_life_and_the_keyboard_is_enough) {
+  if (!there()) return;
+  const auto board = serve();
+  board->take({known_trials(of, 0, 30)});
+  chromium->size(1366, 900);
+  chromium->open(board->url() + "#search");
+  chromium->until("attune.session()?.length === 30 && document.querySelector('.nav')");
+  chromium->key("1", "Digit1", 49);
+  chromium->until("location.hash === '#pipeline' && document.querySelector('tr.go')");
+  // The failed trial 24: its message, as text.
+  chromium->value("document.querySelector('tr.go[aria-label=\"Trial 24\"]').focus()");
+  chromium->key("Enter", "Enter", 13);
+  chromium->until("document.querySelector('.drawer')?.innerText.includes('no such file <b>')");
+  BOOST_TEST(chromium->value("document.querySelector('.drawer').innerText.includes('proposed by the strategy')") ==
+             true);
+  BOOST_TEST(chromium->value("document.querySelector('.drawer').contains(document.activeElement)") == true);
+  chromium->key("Escape", "Escape", 27);
+  chromium->until("!document.querySelector('.drawer')");
+  BOOST_TEST(chromium->value("document.activeElement.getAttribute('aria-label')") == "Trial 24");
+  // Brushing an axis by keys.
+  chromium->key("3", "Digit3", 51);
+  chromium->until("document.querySelector('.axes [role=slider]')");
+  chromium->value("document.querySelector('.axes [role=slider]').focus()");
+  chromium->key("ArrowUp", "ArrowUp", 38);
+  chromium->until("document.querySelector('.tools .chip')?.textContent.includes('1 trial,')");
+  chromium->key("Escape", "Escape", 27);
+  chromium->until("!document.querySelector('main .tools .chip')");
+  quiet(board->url());
+}
+
+BOOST_AUTO_TEST_CASE(plots_can_be_saved_as_pictures_and_as_numbers) {
+  if (!there()) return;
+  const auto board = serve();
+  board->take({known_trials(of, 0, 30)});
+  chromium->size(1366, 900);
+  chromium->open(board->url() + "#search");
+  chromium->until("attune.session()?.length === 30 && document.querySelector('.menu')");
+  chromium->value("window.saved = []; URL.createObjectURL = (b) => { window.saved.push(b); return 'data:,'; }; "
+                  "HTMLAnchorElement.prototype.click = () => {}");
+  const auto save = [&](int which) {
+    chromium->value("window.saved.length = 0; [...document.querySelectorAll('main section.card')].find((c) => "
+                    "c.getAttribute('aria-label').startsWith('Values')).querySelectorAll('.menu [role=menuitem]')[" +
+                    std::to_string(which) + "].click()");
+    chromium->until("window.saved.length === 1");
+  };
+  save(0);
+  const auto svg = chromium->value("saved[0].text()").get<std::string>();
+  BOOST_TEST(svg.starts_with("<svg xmlns="));
+  BOOST_TEST(chromium->value("saved[0].text().then((t) => new DOMParser().parseFromString(t, "
+                             "'image/svg+xml').querySelector('parsererror') === null)") == true);
+  save(1);
+  BOOST_TEST(chromium->value("saved[0].arrayBuffer().then((b) => [...new Uint8Array(b.slice(1, 4))].map((c) => "
+                             "String.fromCharCode(c)).join(''))") == "PNG");
+  save(2);
+  const auto csv = chromium->value("saved[0].text()").get<std::string>();
+  BOOST_TEST(csv.starts_with("trial,time_s,result,cached,value_s,best_so_far,tile,opt,"));
+  BOOST_TEST(std::count(csv.begin(), csv.end(), '\n') == 31);
+  quiet(board->url());
+}
+
+BOOST_AUTO_TEST_CASE(a_report_needs_no_server) {
+  if (!there()) return;
+  const scratch_folder scratch;
+  model shown(nanoseconds(0), nanoseconds(0));
+  for (const auto& e : known_trials(of, 0, 30)) shown.take(e);
+  model_cursor fresh;
+  const auto path = scratch.path() + "/report.html";
+  {
+    std::ofstream file(path);
+    write_report(file, "a report", shown.json(fresh, ms(0)),
+                 R"({"store":null,"lives":{"1/2":{"trial":2,"key":"k","result":{"samples":[1,2,3]}}}})");
+  }
+  chromium->size(1366, 900);
+  chromium->open("file://" + path);
+  chromium->until("attune.firstPaint && attune.session()?.length === 30");
+  BOOST_TEST(chromium->value("document.title").get<std::string>().find("gemm") != std::string::npos);
+  for (const auto& view : views) show(view);
+  chromium->value("attune.openTrial(1, 2)");
+  chromium->until("document.querySelector('.drawer')?.innerText.includes('3 samples')");
+  quiet("");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

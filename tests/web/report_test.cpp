@@ -1,0 +1,71 @@
+#include "web/assets.hpp"
+#include "web/report.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <sstream>
+
+using namespace attune::web;
+
+namespace {
+
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const auto a = text.find(from);
+  if (a == std::string::npos) return {};
+  const auto b = text.find(to, a + from.size());
+  return text.substr(a + from.size(), b - a - from.size());
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(page_and_report)
+
+BOOST_AUTO_TEST_CASE(the_script_is_one_module_whose_top_level_names_differ) {
+  std::istringstream in(app_script());
+  std::map<std::string, int> names;
+  std::size_t lines = 0;
+  for (std::string line; std::getline(in, line); ++lines) {
+    BOOST_TEST(!line.starts_with("import "), line);
+    BOOST_TEST(!line.starts_with("export "), line);
+    for (const std::string word : {"function ", "async function ", "class ", "const ", "let "})
+      if (line.starts_with(word)) {
+        const auto rest = line.substr(word.size());
+        if (rest.starts_with('[') || rest.starts_with('{')) continue;
+        ++names[rest.substr(
+            0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$"))];
+      }
+  }
+  BOOST_TEST(lines > 1000u);
+  for (const auto& [name, n] : names) BOOST_TEST(n == 1, name << " stands " << n << " times");
+}
+
+BOOST_AUTO_TEST_CASE(the_page_asks_for_nothing_but_its_own_parts) {
+  for (const auto name : {"index.html", "app.css"}) {
+    const std::string text(asset(name));
+    BOOST_TEST(!text.empty());
+    BOOST_TEST(text.find("@import") == std::string::npos);
+    // The namespace of SVG is a name, not a place.
+    for (auto at = text.find("://"); at != std::string::npos; at = text.find("://", at + 1))
+      BOOST_TEST(text.substr(at, 13) == "://www.w3.org", text.substr(at, 30));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_report_holds_its_data_whatever_stands_in_it) {
+  const nlohmann::json view{{"text", "</script><script>alert(1)</script><!--"}}, extra{{"lives", {{"1/0", "<b>"}}}};
+  std::ostringstream out;
+  write_report(out, "a <b> & \"c\"", view.dump(), extra.dump());
+  const auto html = out.str();
+  BOOST_TEST(nlohmann::json::parse(between(html, "id=\"attune-view\">", "</script>")) == view);
+  BOOST_TEST(nlohmann::json::parse(between(html, "id=\"attune-extra\">", "</script>")) == extra);
+  BOOST_TEST(between(html, "<title>", "</title>") == "a &lt;b> &amp; &quot;c&quot;");
+  BOOST_TEST(html.find("alert(1)</script>") == std::string::npos);
+  BOOST_TEST(html.find("default-src 'none'") != std::string::npos);
+  BOOST_TEST(html.find("src=\"app.js\"") == std::string::npos);
+  BOOST_TEST(html.find("href=\"app.css\"") == std::string::npos);
+  // Nothing in the script ends its element early.
+  BOOST_TEST(app_script().find("</script") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
