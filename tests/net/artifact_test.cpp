@@ -489,6 +489,46 @@ BOOST_AUTO_TEST_CASE(who_asks_for_what_is_not_offered_or_too_much_is_refused) {
   BOOST_TEST(!ask(sha256(one), 0, 10));
 }
 
+BOOST_AUTO_TEST_CASE(a_part_is_the_same_message_however_it_is_written_and_read) {
+  const place here;
+  const auto hub = opened(here.path + "/hub");
+  const auto one = content(70'000, 'a');
+  BOOST_REQUIRE(put(*hub, one).ok());
+  artifact_sender sender(hub);
+  sender.offer({{file("a", one), file("gone", "never there")}});
+  for (const auto& [offset, length] :
+       {std::pair<std::uint64_t, std::uint32_t>{0, 1}, {0, 127}, {1, 128}, {300, 16'384}, {69'999, 1}, {0, 70'000}}) {
+    wire::v1::ArtifactFetch ask;
+    ask.set_sha256(std::string(sha256(one).view()));
+    ask.set_offset(offset);
+    ask.set_length(length);
+    wire::v1::Envelope plain, parsed;
+    std::string bytes;
+    BOOST_REQUIRE(sender.answer(ask, *plain.mutable_artifact_part()).ok());
+    BOOST_REQUIRE(sender.answer(ask, bytes).ok());
+    BOOST_REQUIRE(parsed.ParseFromString(bytes));
+    BOOST_TEST(parsed.SerializeAsString() == plain.SerializeAsString());
+    const auto part = read_part(bytes);
+    BOOST_REQUIRE(part.has_value());
+    BOOST_TEST((part->data == std::string_view(one).substr(offset, length)));
+    BOOST_TEST(part->offset == offset);
+    BOOST_TEST(part->sha256 == sha256(one).view());
+    for (const auto n : {std::size_t{0}, std::size_t{1}, bytes.size() / 2, bytes.size() - 1})
+      BOOST_TEST(!read_part(std::string_view(bytes).substr(0, n)).has_value());
+    BOOST_TEST(!read_part(bytes + "x").has_value());
+  }
+  wire::v1::ArtifactFetch ask;
+  ask.set_sha256(std::string(sha256("never there").view()));
+  ask.set_length(5);
+  std::string bytes;
+  BOOST_REQUIRE(sender.answer(ask, bytes).ok());
+  BOOST_REQUIRE(read_part(bytes).has_value());
+  BOOST_TEST(read_part(bytes)->gone);
+  wire::v1::Envelope other;
+  other.mutable_ping();
+  BOOST_TEST(!read_part(other.SerializeAsString()).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(parts_that_were_not_asked_for_end_the_connection) {
   const place here;
   const auto agent = opened(here.path + "/agent");
