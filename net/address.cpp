@@ -24,9 +24,12 @@ std::string shown(std::string_view text) {
   return out + (text.size() > 80 ? "...'" : "'");
 }
 
+/// The system reads up to the first zero byte only.
+bool has_zero(const std::string& host) { return host.find('\0') != std::string::npos; }
+
 bool is_v4(const std::string& host) {
   in_addr a{};
-  return ::inet_pton(AF_INET, host.c_str(), &a) == 1;
+  return !has_zero(host) && ::inet_pton(AF_INET, host.c_str(), &a) == 1;
 }
 
 bool is_v6(const std::string& host, in6_addr* out = nullptr) {
@@ -40,6 +43,7 @@ bool is_v6(const std::string& host, in6_addr* out = nullptr) {
     if (name.empty() || name.size() > 15 || !std::all_of(name.begin(), name.end(), good)) return false;
   }
   in6_addr a{};
+  if (has_zero(host)) return false;
   if (::inet_pton(AF_INET6, host.substr(0, zone).c_str(), &a) != 1) return false;
   if (out != nullptr) *out = a;
   return true;

@@ -145,6 +145,31 @@ BOOST_AUTO_TEST_CASE(reads_what_is_to_be_forgotten_and_what_stays) {
   BOOST_TEST(std::get<best_options>(good({"best", "a", "--nearest"}).command).nearest);
 }
 
+BOOST_AUTO_TEST_CASE(reads_what_is_to_become_of_tokens) {
+  using what = token_options::what;
+  const auto made = std::get<token_options>(
+      good({"token", "create", "--role", "client", "--name", "me", "--unpinned", "--store", "/s"}).command);
+  BOOST_TEST((made.action == what::create));
+  BOOST_TEST((made.role == net::token_role::client));
+  BOOST_TEST(made.name == "me");
+  BOOST_TEST(made.unpinned);
+  const auto listed = good({"token", "list", "--json"});
+  BOOST_TEST(listed.json);
+  BOOST_TEST((std::get<token_options>(listed.command).action == what::list));
+  const auto revoked = std::get<token_options>(good({"token", "revoke", "0a1b2c3d4e5f"}).command);
+  BOOST_TEST((revoked.action == what::revoke));
+  BOOST_TEST(revoked.id == "0a1b2c3d4e5f");
+  BOOST_TEST(refusal({"token", "create", "--role", "root", "--name", "me"}).find("agent, client or admin") !=
+             std::string::npos);
+  for (const auto& wrong : {std::vector<std::string>{"token"},
+                            {"token", "create", "--role", "agent"},
+                            {"token", "create", "--name", "me"},
+                            {"token", "create", "--role", "agent", "--name", ""},
+                            {"token", "revoke"},
+                            {"token", "make"}})
+    BOOST_TEST(!refusal(wrong).empty());
+}
+
 BOOST_AUTO_TEST_CASE(finds_the_store_as_the_contract_says) {
   BOOST_TEST(default_store(env_of({{"ATTUNE_STORE", "/a"}, {"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}})) == "/a");
   BOOST_TEST(default_store(env_of({{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}})) == "/x/attune");

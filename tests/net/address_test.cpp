@@ -47,6 +47,9 @@ BOOST_AUTO_TEST_CASE(what_is_no_address_is_refused_with_what_is_wrong) {
   BOOST_TEST(says(why("[::1]"), "write [::1]:PORT"));
   BOOST_TEST(says(why(":9090"), "[::]:9090"));
   BOOST_TEST(!says(why(":9090\n"), "\n"));
+  why(std::string_view("[::1\0x]:80", 10)); // of which the system would read the beginning
+  BOOST_TEST(!says(why(std::string_view("::1\0x", 5)), std::string_view("\0", 1)));
+  why(std::string_view("127.0.0.1\0:80", 13));
   BOOST_TEST(says(why("[::1:9090"), "not closed"));
   BOOST_TEST(says(why("[127.0.0.1]:80"), "not an IPv6 address"));
   BOOST_TEST(says(why("[::1]9090"), "colon"));

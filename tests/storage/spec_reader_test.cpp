@@ -292,10 +292,14 @@ BOOST_AUTO_TEST_CASE(refuses_unknown_keys_with_the_nearest_known_one) {
                                "constraints, build, run, objective, search, measure, weight, tasks, budget"},
       bad_case{"build: {comand: x}\nrun: {command: x}\n",
                "spec.yaml:3:9: unknown key 'comand' in build; did you mean 'command'?"},
+      bad_case{"build: {command: x, at: remote}\nrun: {command: x}\n",
+               "spec.yaml:3:21: unknown key 'at' in build; known are command, sources, timeout, cwd, on"},
       bad_case{"build: {command: x, on: remote}\nrun: {command: x}\n",
-               "spec.yaml:3:21: unknown key 'on' in build; known are command, sources, timeout, cwd"},
-      bad_case{"run: {command: x, files: [a]}\n", "spec.yaml:3:19: unknown key 'files' in run; known are command, "
-                                                  "timeout, metric, objective, warmup, repeats, check, cwd, limits"},
+               "spec.yaml:3:25: build.on cannot be 'remote'; known are hub, runner"},
+      bad_case{"run: {command: x, files: [a, a]}\n", "spec.yaml:3:30: run.files names 'a' twice"},
+      bad_case{"run: {command: x, pages: [a]}\n",
+               "spec.yaml:3:19: unknown key 'pages' in run; known are command, "
+               "timeout, metric, objective, warmup, repeats, check, cwd, files, limits"},
       bad_case{"run: {command: x, metric: {units: ms}}\n",
                "spec.yaml:3:28: unknown key 'units' in run.metric; did you mean 'unit'?"},
       bad_case{"run: {command: x, repeats: {minn: 3}}\n",
