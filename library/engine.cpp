@@ -256,7 +256,11 @@ result<std::shared_ptr<session::impl>> engine::impl::begin(prepared what, const 
   // What does not learn loses nothing by proposing far ahead, and messages go in larger batches then.
   const bool learns = strategy != "grid" && strategy != "random" && strategy != "quasirandom";
   const auto ahead = by_caller ? most_in_hand : learns ? slots_of(options) + 2 : far_ahead;
-  auto begun = core->tune({what.of, what.over, how.remeasure, by_caller, how.in_hand > 0 ? how.in_hand : ahead});
+  actors::tuning_request request{what.of, what.over};
+  request.remeasure = how.remeasure;
+  request.by_caller = by_caller;
+  request.in_flight = how.in_hand > 0 ? how.in_hand : ahead;
+  auto begun = core->tune(request);
   if (!begun) return begun.err();
   auto out = std::make_shared<session::impl>(std::move(what), std::move(*begun));
   out->inner.when_done([to = out](const std::shared_ptr<const actors::tuning_report>& r) {

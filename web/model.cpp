@@ -373,6 +373,9 @@ void model::take(const actors::event& e) {
     move_on(e, stage::told);
     take_told(e);
     break;
+  case kind::estimated: // it is not measured, and nothing is known of it for good
+    move_on(e, std::nullopt);
+    break;
   case kind::place_came: {
     const auto index = place_index(e.text);
     if (index != 0xFFFF) places_[index].here = true;

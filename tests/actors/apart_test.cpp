@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(a_trial_that_loses_its_machine_goes_to_another_once_and_a_l
   BOOST_REQUIRE_EQUAL(a->hand.size(), 1u);
   const auto lost = a->hand.front().order.what;
   BOOST_REQUIRE(b->hand.size() == 1u && a2->hand.size() == 1u);
-  const auto late = a->reply;
+  const auto gone = g.runners[0].first;
   g.kill_runner(0);
-  late(measured(99));
+  caf::anon_send(gone, atom::internal::value, measured(99));
   g.drain();
   // The free slot is of the machine that was lost: it waits for the other.
   g.answer(a2, measured(1));

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_process_holds_is_waited_for_and_nothin
   recorder_options recording;
   recording.give_up_after = 30s;
   recording.wait_for_holder = 20min;
-  boost_world g({.scheduling = with(1, 1), recording});
+  boost_world g({.scheduling = with(1, 1), .recording = recording});
   auto slot = g.add_runner();
   slot->answer = by_itself([](double x) { return 10 - x; });
   g.store.trouble = error{errc::store_busy, "process 7 (attune tune) has it", {}};
