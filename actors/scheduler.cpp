@@ -172,6 +172,17 @@ void follow(self_pointer self, const schedulers::noise_decision& decision) {
       self->send(client->second, atom::doubt::value, std::move(batch));
 }
 
+/// Nothing is compared any more, and nobody held back.
+void drop_reference(self_pointer self) {
+  auto& s = self->state;
+  s.seen_by.reset();
+  s.machine.reset();
+  s.lately.clear();
+  s.core.hold_all_but(std::nullopt, now_of(self), s.actions);
+  s.core.set_admission(s.options.dispatcher.admission, now_of(self), s.actions);
+  share_credits(self);
+}
+
 /// The reference has run: what its time means.
 void took_reference(self_pointer self, const scheduler_state::work& w, const outcome& o) {
   auto& s = self->state;
@@ -179,7 +190,7 @@ void took_reference(self_pointer self, const scheduler_state::work& w, const out
   s.seen_by->under_way = false;
   const auto* m = o.measured();
   if (m == nullptr || m->value <= 0) {
-    if (++s.seen_by->failed >= 2) s.seen_by.reset();
+    if (++s.seen_by->failed >= 2) drop_reference(self);
     return;
   }
   s.seen_by->failed = 0;
@@ -244,13 +255,7 @@ void look_at_machine(self_pointer self) {
 /// Its session has gone, and with it what was built.
 void forget_reference(self_pointer self, session_number number) {
   auto& s = self->state;
-  if (!s.seen_by || s.seen_by->from != number) return;
-  s.seen_by.reset();
-  s.machine.reset();
-  s.lately.clear();
-  s.core.hold_all_but(std::nullopt, now_of(self), s.actions);
-  s.core.set_admission(s.options.dispatcher.admission, now_of(self), s.actions);
-  share_credits(self);
+  if (s.seen_by && s.seen_by->from == number) drop_reference(self);
 }
 
 void end(self_pointer self, job_id id, outcome o) {

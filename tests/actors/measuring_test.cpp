@@ -293,6 +293,7 @@ struct machine {
   double slow = 1;
   int references = 0, repeats = 0;
   std::vector<int> trials{}; ///< x in the order in which they were measured
+  bool broken_reference = false;
 
   /// Answers what is in hand, each taking `took`.
   void go(int runs, nanoseconds took = 500ms) {
@@ -306,6 +307,10 @@ struct machine {
       if (what->why == purpose::reference) ++references;
       if (what->why == purpose::repeat) ++repeats;
       if (what->why == purpose::search) trials.push_back(static_cast<int>(x_of(*what)));
+      if (broken_reference && what->why == purpose::reference) {
+        g.answer(slot, run_failed(failure_kind::run_timeout));
+        continue;
+      }
       const double v = slow * (1 + 0.1 * x_of(*what));
       g.answer(slot, what->once() ? sampled({v}, took) : sampled({v * 0.999, v, v * 1.001}, took));
     }
@@ -383,6 +388,29 @@ BOOST_AUTO_TEST_CASE(a_disturbed_machine_is_noticed_and_its_trials_are_measured_
     const int x = std::stoi(config.substr(2));
     BOOST_TEST(std::abs(value / (1 + 0.1 * x) - 1) < 0.02, config << " is " << value);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_reference_that_cannot_be_run_any_more_holds_nobody_back) {
+  boost_world g;
+  listener heard(g);
+  machine m{g, g.add_runner()};
+  tuner_options o;
+  o.size = 400;
+  o.trials = 400;
+  o.shape = [](task_spec& spec) {
+    spec.run.repeats = {3, 9, 0.01};
+    spec.measure.finals = 0;
+  };
+  auto t = g.begin(o);
+  m.go(200, 100ms);
+  m.slow = 1.5;
+  for (int runs = 0; !heard.heard("disturbed") && runs < 200; ++runs) m.go(1, 100ms);
+  BOOST_REQUIRE(heard.heard("the machine is disturbed, and not by us"));
+  // While it alone may run, it fails.
+  m.broken_reference = true;
+  const auto before = m.trials.size();
+  m.go(300, 100ms);
+  BOOST_TEST(m.trials.size() > before + 100);
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_drift_is_taken_out_of_the_values) {
