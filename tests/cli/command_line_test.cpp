@@ -182,7 +182,8 @@ BOOST_AUTO_TEST_CASE(says_in_one_line_what_is_wrong) {
   BOOST_TEST(refusal({"tune"}) == "attune tune: a spec file is needed (see attune tune --help)");
   BOOST_TEST(refusal({"tune", "a", "--trails", "5"}) ==
              "attune tune: unknown option '--trails'; did you mean '--trials'? (see attune tune --help)");
-  BOOST_TEST(refusal({"tune", "a", "--hub", "h:1"}) == "attune tune: unknown option '--hub' (see attune tune --help)");
+  BOOST_TEST(refusal({"tune", "a", "--hob", "h:1"}) ==
+             "attune tune: unknown option '--hob'; did you mean '--hub'? (see attune tune --help)");
   BOOST_TEST(refusal({"tune", "a", "--offline", "--time", "5s"}).find("--time does nothing beside --offline") !=
              std::string::npos);
   BOOST_TEST(refusal({"tune", "a", "--remeasure", "--offline"}).find("--remeasure does nothing beside --offline") !=
