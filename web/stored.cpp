@@ -8,6 +8,13 @@
 
 namespace attune::web {
 
+status steps_with_results(const storage::store& from, std::string_view session,
+                          const std::function<void(const storage::session_step&)>& visit) {
+  return from.session_steps(session, [&](const storage::session_step& s) {
+    if (s.result) visit(s);
+  });
+}
+
 using nlohmann::ordered_json;
 
 namespace {
@@ -16,7 +23,7 @@ namespace {
 result<std::optional<storage::task_entry>> task_of(const storage::store& in, const storage::session_entry& session) {
   std::optional<digest> task;
   std::size_t looked = 0;
-  auto read = in.session_steps(session.id, [&](const storage::session_step& s) {
+  auto read = steps_with_results(in, session.id, [&](const storage::session_step& s) {
     // Most steps lead there; one that was evicted from the cache does not.
     if (task || ++looked > 64) return;
     if (const auto known = in.cached_record(s.key); known && *known) task = (*known)->task;
@@ -62,7 +69,7 @@ result<std::vector<storage::session_entry>> find_sessions(const storage::store& 
 status add_steps(model& to, actors::session_number number, const storage::store& from, const std::string& id,
                  nanoseconds started) {
   nanoseconds at{0};
-  return from.session_steps(id, [&](const storage::session_step& s) {
+  return steps_with_results(from, id, [&](const storage::session_step& s) {
     if (s.amends) {
       to.amend(number, s.number, s.config, *s.result);
       return;
@@ -113,7 +120,7 @@ std::optional<std::string> stored_life(const storage::store& in, const std::stri
   }
   std::optional<std::string> out;
   if (session.empty()) return out;
-  (void)in.session_steps(session, [&](const storage::session_step& s) {
+  (void)steps_with_results(in, session, [&](const storage::session_step& s) {
     if (s.number == trial) out = dump(step_json(0, s, goal::minimize));
   });
   return out;
@@ -130,7 +137,7 @@ result<std::string> stored_lives(const storage::store& in, actors::session_numbe
   std::array<std::size_t, all_failure_kinds.size()> failed{};
   const bool all = session.steps <= most;
   if (!all) {
-    auto read = in.session_steps(session.id, [&](const storage::session_step& s) {
+    auto read = steps_with_results(in, session.id, [&](const storage::session_step& s) {
       if (const auto* m = s.result->measured())
         values.emplace_back(direction == goal::minimize ? m->value : -m->value, s.number);
       else if (const auto* f = s.result->failed();
@@ -143,7 +150,7 @@ result<std::string> stored_lives(const storage::store& in, actors::session_numbe
     std::sort(chosen.begin(), chosen.end());
   }
   std::string out;
-  auto read = in.session_steps(session.id, [&](const storage::session_step& s) {
+  auto read = steps_with_results(in, session.id, [&](const storage::session_step& s) {
     if (!all && !std::binary_search(chosen.begin(), chosen.end(), s.number)) return;
     if (!out.empty()) out += ',';
     out +=

@@ -4,11 +4,17 @@
 #include "storage/store.hpp"
 #include "web/model.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attune::web {
+
+/// The steps of a session that have a result: what was estimated has none. Errors: the store's.
+status steps_with_results(const storage::store& from, std::string_view session,
+                          const std::function<void(const storage::session_step&)>& visit);
 
 /// The sessions that a word means: an id or the beginning of one (at least four digits), or a task's name. Oldest
 /// first. Errors: not_found; the store's.

@@ -2,6 +2,7 @@
 
 #include "web/event_json.hpp"
 #include "web/model.hpp"
+#include "web/stored.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -81,7 +82,7 @@ result<std::size_t> write_trace(std::ostream& to, const storage::store& from, co
   std::map<std::string, std::size_t> places;
   std::vector<interval> built, waited;
   std::size_t count = 0;
-  auto read = from.session_steps(session.id, [&](const storage::session_step& s) {
+  auto read = steps_with_results(from, session.id, [&](const storage::session_step& s) {
     const auto& o = *s.result;
     if (s.from_cache || s.amends || o.at <= session.started) return;
     ++count;

@@ -80,7 +80,8 @@ BOOST_AUTO_TEST_CASE(a_tuned_session_is_listed_reported_and_traced) {
   const auto traced = s.attune({"trace", "looked-at"});
   BOOST_REQUIRE_MESSAGE(traced.exit == 0, traced.told());
   std::size_t runs = 0, builds = 0;
-  for (const auto& e : traced.document()["traceEvents"]) {
+  const auto events = traced.document();
+  for (const auto& e : events["traceEvents"]) {
     runs += e.value("cat", "") == "run";
     builds += e.value("cat", "") == "build";
   }
@@ -193,11 +194,11 @@ BOOST_AUTO_TEST_CASE(a_comparison_of_a_spec_measures_what_is_new_and_goes_on) {
   BOOST_TEST(d["sessions"].size() == 4u);
   for (const auto& one : d["strategies"]) BOOST_TEST(one["best"]["mean"] == 2);
   BOOST_TEST(d["tests"][0]["p"] == 1);
-  BOOST_TEST(s.history(file)["records"].size() == 16u);
+  BOOST_TEST(s.history(file).size() == 16u);
   BOOST_TEST(s.read("c.html").find("attune-view") != std::string::npos);
   const auto again = s.attune(line);
   BOOST_TEST(again.document()["strategies"] == d["strategies"]);
-  BOOST_TEST(s.history(file)["records"].size() == 16u);
+  BOOST_TEST(s.history(file).size() == 16u);
 }
 
 BOOST_AUTO_TEST_CASE(a_shell_completes_what_the_program_knows) {
