@@ -22,6 +22,7 @@ double since(clock_type::time_point start) { return std::chrono::duration<double
 int tune_cost(std::uint64_t calls, const std::string& strategy, std::uint32_t in_hand) {
   space s("nothing");
   std::vector<param<std::int64_t>> x;
+  x.reserve(10);
   for (int i = 0; i < 10; ++i) x.push_back(s.integers("x" + std::to_string(i), 0, 7));
   const auto free_of_cost = [&](config_view c) { return 1.0 + static_cast<double>(c[x[0]] + c[x[9]]); };
   for (const auto n : {std::uint64_t{1}, calls / 10, calls}) {
@@ -49,6 +50,7 @@ template <class Call>
 std::vector<double> each(int threads, double seconds, Call call) {
   std::vector<double> least(static_cast<std::size_t>(threads), 1e9);
   std::vector<std::thread> all;
+  all.reserve(least.size());
   for (int t = 0; t < threads; ++t)
     all.emplace_back([&, t] {
       constexpr int calls = 200'000;

@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   std::vector<double> nobody, idle, watched;
   std::uint64_t bytes = 0;
   for (int i = 0; i < rounds; ++i) {
-    const auto seed = static_cast<std::uint64_t>(i + 1);
+    const auto seed = static_cast<std::uint64_t>(i) + 1;
     std::uint64_t none = 0;
     nobody.push_back(run(trials, -1, seed, none));
     idle.push_back(run(trials, 0, seed, none));

@@ -40,7 +40,7 @@ int run_dashboard(const dashboard_options& options, const std::string& folder, o
   if (!at) return io.fail(at.err());
   how.at = *at;
   if (const char* token = std::getenv("ATTUNE_DASHBOARD_TOKEN"); token != nullptr) how.token = token;
-  auto made = web::dashboard::start(how, [shown] { return shown; });
+  auto made = web::dashboard::start(how, [store = shown]() -> std::shared_ptr<const storage::store> { return store; });
   if (!made) return io.fail(made.err());
   if (auto added = (*made)->add_stored_sessions(sessions_shown); !added) return io.fail(added.err());
   if (io.json())

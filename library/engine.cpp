@@ -362,7 +362,7 @@ std::optional<asked> ask_tell::ask() const {
   return asked(std::make_shared<const asked::impl>(asked::impl{std::move(next)}));
 }
 
-status ask_tell::tell(const asked& which, answer what) const {
+status ask_tell::tell(const asked& which, const answer& what) const {
   if (wait_for(nanoseconds(0))) return error{errc::cancelled, "the search has ended", {}};
   const auto& t = *which.get().what;
   outcome o;

@@ -97,7 +97,7 @@ space& space::constraint(std::string expression) {
   return *this;
 }
 
-space& space::add_callable(std::string name, std::vector<std::size_t> over,
+space& space::add_callable(std::string name, const std::vector<std::size_t>& over,
                            std::function<bool(std::span<const value>)> accept) {
   callable_constraint c;
   for (const auto i : over) c.over.push_back(i < spec_->parameters.size() ? spec_->parameters[i].name : std::string());

@@ -195,7 +195,7 @@ result<std::vector<token_entry>> token_book::list() {
 
 verdict token_book::admit(std::string_view id, std::string_view secret, nanoseconds now) {
   if (const auto done = refresh(); !done) known_.clear();
-  const auto out = judge(known_, id, secret);
+  auto out = judge(known_, id, secret);
   if (out) {
     std::array<std::uint8_t, token::id_bytes> key{};
     std::memcpy(key.data(), id.data(), key.size());

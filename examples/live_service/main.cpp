@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   if (!live) return fail(live.err());
 
   std::vector<std::thread> threads;
+  threads.reserve(2);
   std::atomic<int> wrong{0};
   for (int t = 0; t < 2; ++t)
     threads.emplace_back([&, t] {

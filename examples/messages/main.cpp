@@ -24,7 +24,7 @@ struct deterministic : caf::actor_system_config {
 };
 
 /// A RUNNER that is none: it answers each order at once.
-runner_actor::behavior_type stand_in(runner_actor::pointer, std::string name, bool lost, int* orders) {
+runner_actor::behavior_type stand_in(runner_actor::pointer, const std::string& name, bool lost, int* orders) {
   return {[=](atom::run, const run_order& order) -> run_report {
             ++*orders;
             const auto x = order.what->config.find("x")->as_integer();

@@ -44,6 +44,7 @@ struct bundle_value {
   std::string_view text;
 
   constexpr bundle_value() noexcept = default;
+  // NOLINTBEGIN(google-explicit-constructor): values are written as they are.
   constexpr bundle_value(bool v) noexcept : type(kind::boolean), integer(v ? 1 : 0) {}
   constexpr bundle_value(int v) noexcept : type(kind::integer), integer(v) {}
   constexpr bundle_value(long v) noexcept : type(kind::integer), integer(v) {}
@@ -55,6 +56,7 @@ struct bundle_value {
   constexpr bundle_value(std::string_view v) noexcept : type(kind::text), text(v) {}
   constexpr bundle_value(const char* v) noexcept : type(kind::text), text(v) {}
   bundle_value(const std::string& v) noexcept : type(kind::text), text(v) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool is_number() const noexcept { return type == kind::integer || type == kind::real; }
   double number() const noexcept { return type == kind::real ? real : static_cast<double>(integer); }

@@ -168,7 +168,7 @@ public:
   std::optional<asked> ask() const;
   /// What came of it; returns when that is durable and the strategy knows. Errors: not_found for what is not in hand,
   /// cancelled where the search has ended.
-  status tell(const asked& which, answer what) const;
+  status tell(const asked& which, const answer& what) const;
 };
 
 /// Tunes C++ callables in the background, on its own actor system or the host's.

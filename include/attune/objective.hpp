@@ -24,8 +24,8 @@ inline failure failed(failure_kind kind, std::string message) { return {kind, st
 class answer {
 public:
   template <class Number>
-  requires std::is_arithmetic_v<Number> answer(Number v)
-      : data_(std::vector<double>{static_cast<double>(v)}) {}        // NOLINT(google-explicit-constructor)
+  requires std::is_arithmetic_v<Number> answer(Number v) // NOLINT(google-explicit-constructor)
+      : data_(std::vector<double>{static_cast<double>(v)}) {}
   answer(std::vector<double> samples) : data_(std::move(samples)) {} // NOLINT(google-explicit-constructor)
   template <class Rep, class Period>
   answer(std::chrono::duration<Rep, Period> d) // NOLINT(google-explicit-constructor)

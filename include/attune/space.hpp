@@ -128,7 +128,7 @@ public:
 
   /// The parameter is there only where the condition (an expression over other parameters) holds.
   template <class T>
-  space& when(const param<T>& p, std::string condition) {
+  space& when(const param<T>& p, std::string condition) { // NOLINT(performance-unnecessary-value-param): it is moved
     return set_condition(p.index(), std::move(condition));
   }
   /// Its default value: of the default configuration, which is measured first. Without one: the first value.
@@ -142,9 +142,9 @@ public:
   /// A callable that says whether the values of these parameters go together; one that is not there comes as T{}. It
   /// must be pure and safe from any thread. `name` stands for it in messages and in a session's identity.
   template <class Accept, class... T>
-  requires(sizeof...(T) > 0 && std::predicate<const Accept&, const T&...>) space& constraint(std::string name,
-                                                                                             Accept accept,
-                                                                                             const param<T>&... over) {
+  requires(sizeof...(T) > 0 && std::predicate<const Accept&, const T&...>) space& constraint(
+      std::string name, // NOLINT(performance-unnecessary-value-param): it is moved
+      Accept accept, const param<T>&... over) {
     return add_callable(std::move(name), {over.index()...}, [accept = std::move(accept)](std::span<const value> v) {
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return static_cast<bool>(accept(detail::read_or_none<T>(v[I])...));
@@ -164,7 +164,7 @@ private:
   std::size_t add(std::string name, void* domain);
   space& set_condition(std::size_t parameter, std::string condition);
   space& set_standard(std::size_t parameter, value v);
-  space& add_callable(std::string name, std::vector<std::size_t> over,
+  space& add_callable(std::string name, const std::vector<std::size_t>& over,
                       std::function<bool(std::span<const value>)> accept);
   std::unique_ptr<task_spec> spec_;
 };

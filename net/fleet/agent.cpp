@@ -242,7 +242,7 @@ status agent::order(const wire::v1::Order& in) {
 }
 
 /// All that it needs is here: laid out, on another thread, then built or run.
-void agent::begin(std::uint32_t at, std::uint64_t epoch, std::shared_ptr<trial> what, std::uint32_t number,
+void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<trial>& what, std::uint32_t number,
                   std::vector<file_entry> folder, bool built, std::string artifact) {
   auto& s = slots_[at];
   if (s.epoch != epoch || s.lease == 0) return;
@@ -342,7 +342,7 @@ void agent::stop(std::uint64_t lease) {
 }
 
 /// The slot is free: its answer goes out, with others of this moment, where there is a hub.
-void agent::answer(std::uint32_t at, std::uint64_t epoch, measure::run_result r) {
+void agent::answer(std::uint32_t at, std::uint64_t epoch, const measure::run_result& r) {
   auto& s = slots_[at];
   if (s.epoch != epoch || s.lease == 0) return;
   const auto lease = std::exchange(s.lease, 0);

@@ -81,11 +81,11 @@ private:
   status notice(const wire::v1::TaskNotice& in);
   status order(const wire::v1::Order& in);
   void stop(std::uint64_t lease);
-  void begin(std::uint32_t at, std::uint64_t epoch, std::shared_ptr<trial> what, std::uint32_t task,
+  void begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<trial>& what, std::uint32_t task,
              std::vector<file_entry> folder, bool built, std::string artifact);
   void run(std::uint32_t at, std::uint64_t epoch, trial_ptr what, measure::artifact_ptr built,
            measure::run_result so_far);
-  void answer(std::uint32_t at, std::uint64_t epoch, measure::run_result r);
+  void answer(std::uint32_t at, std::uint64_t epoch, const measure::run_result& r);
   void flush();
   void beat();
   void lose(const error& why);

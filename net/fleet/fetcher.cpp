@@ -63,7 +63,7 @@ status fetcher::take(const wire::v1::Chunk& chunk) {
   const auto expected = std::min<std::uint64_t>(chunk_bytes, f.size - came_);
   if (chunk.data().size() != expected) return bad_message("a part of a file is not as long as it should be");
   --flying_;
-  const auto written = into_->write(what, came_, chunk.data(), f.size);
+  auto written = into_->write(what, came_, chunk.data(), f.size);
   came_ += expected;
   if (written && came_ < f.size) {
     ask_more();

@@ -172,7 +172,7 @@ status blob_store::write(const digest& d, std::uint64_t offset, std::string_view
   if (offset + data.size() < size) return {};
   digest came;
   std::uint64_t length = 0;
-  if (const auto read = read_through(part, came, length); !read) return read;
+  if (auto read = read_through(part, came, length); !read) return read;
   if (came != d || length != size) {
     ::unlink(part.c_str());
     return error{errc::network, "a file did not come as it was sent", {}};
@@ -224,7 +224,7 @@ status blob_store::lay_out(const std::vector<file_entry>& entries, const std::st
       if (::symlink(e.link.c_str(), to.c_str()) != 0) return failed("cannot make", to);
       continue;
     }
-    if (const auto copied = copy_file(path(e.sha256), to, e.mode); !copied) return copied;
+    if (auto copied = copy_file(path(e.sha256), to, e.mode); !copied) return copied;
   }
   for (auto at = modes.rbegin(); at != modes.rend(); ++at) ::chmod(at->first.c_str(), at->second & 0777);
   return {};

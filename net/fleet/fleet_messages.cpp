@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t most_slots = 4096;
 constexpr std::size_t longest_name = 256;
 
-status good(status s) { return s ? s : status(bad_message(s.err().message)); }
+status good(const status& s) { return s ? s : status(bad_message(s.err().message)); }
 
 } // namespace
 

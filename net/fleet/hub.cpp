@@ -414,7 +414,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     for (std::uint64_t at = 0; at < text->front().size; at += fetcher::chunk_bytes) {
       whole.set_offset(at);
       whole.set_length(fetcher::chunk_bytes);
-      if (const auto read = read_chunk(packed->folder + "/" + packed->file, whole, chunk); !read) return read;
+      if (auto read = read_chunk(packed->folder + "/" + packed->file, whole, chunk); !read) return read;
       packed->spec += chunk.data();
     }
     {
