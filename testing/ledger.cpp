@@ -17,7 +17,7 @@ const failure* failure_in(const caf::message& m) {
 }
 
 bool is_report(const caf::message& m) {
-  return m.size() > 0 && (m.match_element<run_report>(m.size() - 1) || m.match_element<build_report>(m.size() - 1));
+  return !m.empty() && (m.match_element<run_report>(m.size() - 1) || m.match_element<build_report>(m.size() - 1));
 }
 
 } // namespace

@@ -102,7 +102,7 @@ build_report build_failed(failure_kind kind, std::string message) {
       measure::build_result{failure{kind, std::move(message), {}, {}}, {}, {}, {}})};
 }
 
-fake_runner_actor::behavior_type run_by_script(fake_runner_actor::pointer self, std::shared_ptr<fake_runner> place) {
+fake_runner_actor::behavior_type run_by_script(fake_runner_actor::pointer self, const std::shared_ptr<fake_runner>& place) {
   auto next = std::make_shared<std::uint64_t>(0);
   return {[=](atom::run, const run_order& order) { return take(self, place, order, *next); },
           [=](atom::cancel) { heed_cancel(place); },
@@ -111,7 +111,7 @@ fake_runner_actor::behavior_type run_by_script(fake_runner_actor::pointer self, 
 }
 
 fake_builder_actor::behavior_type build_by_script(fake_builder_actor::pointer self,
-                                                  std::shared_ptr<fake_builder> place) {
+                                                  const std::shared_ptr<fake_builder>& place) {
   auto next = std::make_shared<std::uint64_t>(0);
   return {[=](atom::build, const build_order& order) { return take(self, place, order, *next); },
           [=](atom::cancel) { heed_cancel(place); },
@@ -127,7 +127,7 @@ build_script builds() {
   return [](const build_order&) { return built(); };
 }
 
-run_script lies(double factor, run_script then) {
+run_script lies(double factor, const run_script& then) {
   return [=](const run_order& o) {
     auto a = then(o);
     if (a.report)

@@ -60,9 +60,9 @@ using fake_builder = fake_place<actors::build_order, actors::build_report>;
 /// The actors behind them: the public interfaces, and two messages by which the test and virtual time reach them.
 using fake_runner_actor = actors::runner_actor::extend<caf::reacts_to<atom::internal, std::uint64_t>>;
 using fake_builder_actor = actors::builder_actor::extend<caf::reacts_to<atom::internal, std::uint64_t>>;
-fake_runner_actor::behavior_type run_by_script(fake_runner_actor::pointer self, std::shared_ptr<fake_runner> place);
+fake_runner_actor::behavior_type run_by_script(fake_runner_actor::pointer self, const std::shared_ptr<fake_runner>& place);
 fake_builder_actor::behavior_type build_by_script(fake_builder_actor::pointer self,
-                                                  std::shared_ptr<fake_builder> place);
+                                                  const std::shared_ptr<fake_builder>& place);
 
 // The words of a script. Each gives a script, or changes one.
 
@@ -115,7 +115,7 @@ script_of<Order, Report> at(int n, script_of<Order, Report> one, script_of<Order
   return [=](const Order& o) { return ++*seen == n ? one(o) : other(o); };
 }
 /// It says the wrong value: a measured one is multiplied by `factor`.
-run_script lies(double factor, run_script then);
+run_script lies(double factor, const run_script& then);
 
 /// The value of the parameter `x`, of tests' own spaces.
 double x_of(const trial& t);

@@ -87,7 +87,8 @@ private:
     act<run_report> a;
     a.after = luck_of(c, seed, "slow") < plan_.slow ? nanoseconds(4s) : nanoseconds(200ms);
     double luck = luck_of(c, seed, "how");
-    if ((luck -= plan_.hangs) < 0) {
+    const auto falls_to = [&luck](double share) { return (luck -= share) < 0; };
+    if (falls_to(plan_.hangs)) {
       // One that does not even hear a cancel is ended from outside in the end.
       if (luck_of(c, seed, "deaf") < 0.3) {
         a.deaf = a.dies = true;
@@ -96,16 +97,16 @@ private:
       }
       return a;
     }
-    if ((luck -= plan_.kills) < 0) {
+    if (falls_to(plan_.kills)) {
       a.dies = a.deaf = true;
       lose_runner(i, 5s);
       return a;
     }
-    if ((luck -= plan_.crashes) < 0) {
+    if (falls_to(plan_.crashes)) {
       a.report = run_failed(failure_kind::run_error);
       return a;
     }
-    if ((luck -= plan_.fails) < 0) {
+    if (falls_to(plan_.fails)) {
       a.report = run_failed(failure_kind::internal);
       return a;
     }

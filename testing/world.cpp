@@ -149,25 +149,25 @@ std::shared_ptr<fake_builder> world::add_builder(std::string name, build_script 
   return place;
 }
 
-void world::reply(const std::shared_ptr<fake_runner>& at, run_report with) {
+void world::reply(const std::shared_ptr<fake_runner>& at, const run_report& with) {
   check(!at->hand.empty(), at->name + " has nothing in hand that could be answered");
   for (const auto& [who, place] : runners)
     if (place == at) caf::anon_send(who, atom::internal::value, with);
 }
 
-void world::reply(const std::shared_ptr<fake_builder>& at, build_report with) {
+void world::reply(const std::shared_ptr<fake_builder>& at, const build_report& with) {
   check(!at->hand.empty(), at->name + " has nothing in hand that could be answered");
   for (const auto& [who, place] : builders)
     if (place == at) caf::anon_send(who, atom::internal::value, with);
 }
 
-void world::answer(const std::shared_ptr<fake_runner>& at, run_report with) {
-  reply(at, std::move(with));
+void world::answer(const std::shared_ptr<fake_runner>& at, const run_report& with) {
+  reply(at, with);
   drain();
 }
 
-void world::answer(const std::shared_ptr<fake_builder>& at, build_report with) {
-  reply(at, std::move(with));
+void world::answer(const std::shared_ptr<fake_builder>& at, const build_report& with) {
+  reply(at, with);
   drain();
 }
 

@@ -96,11 +96,11 @@ public:
   std::shared_ptr<fake_runner> add_runner(const actors::place_info& info, run_script script = {});
   std::shared_ptr<fake_builder> add_builder(std::string name = "builder", build_script script = {});
   /// Answers the oldest order in hand, and lets what follows happen. Throws where there is none.
-  void answer(const std::shared_ptr<fake_runner>& at, actors::run_report with);
-  void answer(const std::shared_ptr<fake_builder>& at, actors::build_report with);
+  void answer(const std::shared_ptr<fake_runner>& at, const actors::run_report& with);
+  void answer(const std::shared_ptr<fake_builder>& at, const actors::build_report& with);
   /// The same, but what follows is left to drain().
-  void reply(const std::shared_ptr<fake_runner>& at, actors::run_report with);
-  void reply(const std::shared_ptr<fake_builder>& at, actors::build_report with);
+  void reply(const std::shared_ptr<fake_runner>& at, const actors::run_report& with);
+  void reply(const std::shared_ptr<fake_builder>& at, const actors::build_report& with);
   /// The i-th that was added ends with what it has in hand.
   void kill_runner(std::size_t i);
   void kill_builder(std::size_t i);

@@ -130,7 +130,7 @@ private:
   }
 
   /// Null, or what is wrong.
-  const char* take(const json_ref& entry_of, entry& out) {
+  const char* take(const json_ref& entry_of, entry& out) override {
     if (!entry_of.is_object()) return "the entry is no object";
     std::vector<value> values;
     values.reserve(names_.size());

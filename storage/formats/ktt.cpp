@@ -81,7 +81,7 @@ private:
     return true;
   }
 
-  const char* take(const json_ref& root, entry& out) {
+  const char* take(const json_ref& root, entry& out) override {
     const auto config = root.find("Configuration");
     if (!config.is_array() || config.size() == 0) return "the result has no configuration";
     names_.clear();

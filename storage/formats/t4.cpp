@@ -96,7 +96,7 @@ private:
     return true;
   }
 
-  const char* take(const json_ref& root, entry& out) {
+  const char* take(const json_ref& root, entry& out) override {
     const auto config = root.find("configuration");
     if (!config.is_object() || config.size() == 0) return "the result has no configuration";
     names_.clear();
