@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <unistd.h>
 
 namespace attune::net::fleet {
@@ -67,6 +69,21 @@ status copy_file(const std::string& from, const std::string& to, std::uint32_t m
     }
   }
   if (::fchmod(out.fd, mode & 0777) != 0) return failed("cannot set the mode of", to);
+  return {};
+}
+
+/// A link may lead anywhere, but nothing of the same list may lie at it or below it: that would be made where it leads.
+status keeps_out_of_links(const std::vector<file_entry>& entries) {
+  std::set<std::string_view> links;
+  for (const auto& e : entries)
+    if (!e.link.empty()) links.insert(e.path);
+  for (const auto& e : entries) {
+    const std::string_view path = e.path;
+    bool through = e.link.empty() && links.contains(path);
+    for (auto at = path.find('/'); at != path.npos && !through; at = path.find('/', at + 1))
+      through = links.contains(path.substr(0, at));
+    if (through) return error{errc::io, "'" + e.path + "' lies behind a link of the same list", {}};
+  }
   return {};
 }
 
@@ -197,6 +214,7 @@ void blob_store::make_room() {
 }
 
 status blob_store::lay_out(const std::vector<file_entry>& entries, const std::string& folder) {
+  if (auto apart = keeps_out_of_links(entries); !apart) return apart;
   std::uint64_t stamp = 0;
   {
     const std::lock_guard guard(lock_);

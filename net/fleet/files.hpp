@@ -51,7 +51,8 @@ public:
   /// Errors: io; network, where it is not what it should be.
   status write(const digest& d, std::uint64_t offset, std::string_view data, std::uint64_t size);
 
-  /// Makes the files, folders and links in `folder`, each with its mode. Errors: io, where something is missing.
+  /// Makes the files, folders and links in `folder`, each with its mode. Errors: io, where something is missing, or
+  /// lies behind a link of the same list.
   status lay_out(const std::vector<file_entry>& entries, const std::string& folder);
 
 private:

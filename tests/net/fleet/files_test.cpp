@@ -111,6 +111,31 @@ BOOST_AUTO_TEST_CASE(a_folder_arrives_as_it_was_with_modes_links_and_names_with_
   ::chmod((to.path + "/x/sub").c_str(), 0755);
 }
 
+BOOST_AUTO_TEST_CASE(nothing_is_laid_out_through_a_link_of_the_same_list) {
+  folder cache, outside;
+  ::chmod(outside.path.c_str(), 0750);
+  auto store = blob_store::open(cache.path);
+  BOOST_REQUIRE(store.ok());
+  const auto entry = [](const std::string& path, const std::string& link, bool is_folder) {
+    file_entry e;
+    e.path = path;
+    e.link = link;
+    e.folder = is_folder;
+    e.mode = 0777;
+    return e;
+  };
+  const auto out = entry("out", outside.path, false);
+  for (const auto& below : {entry("out/made", "", true), entry("out/made", "k", false), entry("out", "", true)}) {
+    for (const auto& list : {std::vector{out, below}, std::vector{below, out}}) {
+      folder to;
+      BOOST_TEST(!(*store)->lay_out(list, to.path + "/x").ok());
+      BOOST_TEST(!fs::exists(fs::symlink_status(outside.path + "/made")));
+      BOOST_TEST(mode_of(outside.path) == 0750u);
+      fs::remove(outside.path + "/made");
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_file_is_asked_for_once_however_many_want_it_and_goes_on_after_a_break) {
   folder from, cache;
   const std::string text(3 * fetcher::chunk_bytes + 17, 'x');
