@@ -5,6 +5,7 @@
 #include "net/fleet/job.hpp"
 #include "net/fleet/matching.hpp"
 #include "net/store_messages.hpp"
+#include "net/timer.hpp"
 #include "net/tokens.hpp"
 #include "storage/convert.hpp"
 
@@ -95,6 +96,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   // The desk's thread.
   std::map<std::string, open_job> jobs;
   std::thread desk;
+  std::unique_ptr<timer> looks; ///< where it has no thread
 
   void say(const std::string& text) {
     if (options.log) options.log(text);
@@ -106,7 +108,10 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       const std::lock_guard guard(lock);
       todo.push_back(std::move(what));
     }
-    news.notify_one();
+    if (options.desk == nullptr) return news.notify_one();
+    asio::post(*options.desk, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->turn();
+    });
   }
 
   // --- devices, on the loop's thread ---
@@ -540,34 +545,63 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     for (auto& [name, j] : jobs) std::erase_if(j.followers, [who](const follower& f) { return f.who == who; });
   }
 
-  void work() {
+  /// Until the jobs are looked at again where nothing is asked.
+  nanoseconds pause() const {
     using namespace std::chrono_literals;
+    if (jobs.empty()) return 10s;
+    return std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); }) ? 200ms : 1s;
+  }
+
+  void work() {
     for (;;) {
-      std::deque<std::function<void()>> batch;
       {
         std::unique_lock guard(lock);
-        const bool watched =
-            std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); });
-        news.wait_for(guard,
-                      jobs.empty() ? 10s
-                      : watched    ? 200ms
-                                   : 1000ms,
-                      [this] { return stopping || !todo.empty(); });
+        news.wait_for(guard, pause(), [this] { return stopping || !todo.empty(); });
         if (stopping) return;
-        batch.swap(todo);
       }
-      for (const auto& f : batch) f();
-      for (auto at = jobs.begin(); at != jobs.end();) at = look(at->second) ? std::next(at) : jobs.erase(at);
-      std::vector<std::string> lines;
-      for (const auto& [name, j] : jobs) {
-        std::uint64_t done = 0;
-        for (const auto& t : j.tasks) done += t.last.counts.proposed;
-        lines.push_back(name + " " + j.where.submission().file() + ": " +
-                        (j.tasks.empty() ? "waits for a device" : std::to_string(done) + " trials"));
-      }
-      const std::lock_guard guard(lock);
-      job_lines.swap(lines);
+      turn();
     }
+  }
+
+  void look_again() {
+    looks->expires_after(pause());
+    looks->async_wait([weak = weak_from_this()](const asio::error_code& ec) {
+      const auto self = weak.lock();
+      if (ec || !self) return;
+      self->turn();
+      self->look_again();
+    });
+  }
+
+  void turn() {
+    std::deque<std::function<void()>> batch;
+    {
+      const std::lock_guard guard(lock);
+      if (stopping) return;
+      batch.swap(todo);
+    }
+    for (const auto& f : batch) f();
+    for (auto at = jobs.begin(); at != jobs.end();) at = look(at->second) ? std::next(at) : jobs.erase(at);
+    std::vector<std::string> lines;
+    for (const auto& [name, j] : jobs) {
+      std::uint64_t done = 0;
+      for (const auto& t : j.tasks) done += t.last.counts.proposed;
+      lines.push_back(name + " " + j.where.submission().file() + ": " +
+                      (j.tasks.empty() ? "waits for a device" : std::to_string(done) + " trials"));
+    }
+    const std::lock_guard guard(lock);
+    job_lines.swap(lines);
+  }
+
+  /// On the loop's thread, from another one; returns when it is done.
+  void on_loop(const std::function<void()>& what) {
+    if (options.desk != nullptr) return what();
+    std::promise<void> done;
+    asio::post(loop, [&] {
+      what();
+      done.set_value();
+    });
+    done.get_future().wait();
   }
 
   // --- what happens, on the engine's thread ---
@@ -615,6 +649,8 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   how.open_store = i->options.open_store;
   how.builders = i->options.builders;
   how.apart = true;
+  how.host = i->options.host;
+  how.turn = i->options.turn;
   // The job's own patience is to strike first.
   how.no_slot_wait = i->options.device_patience + std::chrono::minutes(1);
   auto engine = actors::engine::start(how);
@@ -648,7 +684,12 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
     i->say("job " + name + ": goes on when a device is there");
     i->jobs.emplace(name, std::move(j));
   }
-  i->desk = std::thread([p = i.get()] { p->work(); });
+  if (i->options.desk != nullptr) {
+    i->looks = std::make_unique<timer>(*i->options.desk);
+    i->look_again();
+  } else {
+    i->desk = std::thread([p = i.get()] { p->work(); });
+  }
   return std::unique_ptr<hub>(new hub(std::move(i)));
 }
 
@@ -658,25 +699,16 @@ hub::~hub() {
     impl_->stopping = true;
   }
   impl_->news.notify_all();
-  impl_->desk.join();
+  if (impl_->desk.joinable()) impl_->desk.join();
+  impl_->looks.reset();
   // While devices may still come and go, so that what is lost now is not waited for.
   for (auto& [name, j] : impl_->jobs)
     for (auto& t : j.tasks) t.session.cancel();
   for (auto& [name, j] : impl_->jobs)
     for (auto& t : j.tasks) t.session.wait_for(std::chrono::minutes(1));
-  std::promise<void> closed;
-  asio::post(impl_->loop, [&] {
-    impl_->closing = true;
-    closed.set_value();
-  });
-  closed.get_future().wait();
+  impl_->on_loop([this] { impl_->closing = true; });
   impl_->engine.reset();
-  std::promise<void> gone;
-  asio::post(impl_->loop, [&] {
-    impl_->server->close();
-    gone.set_value();
-  });
-  gone.get_future().wait();
+  impl_->on_loop([this] { impl_->server->close(); });
 }
 
 void hub::adopt(link_ptr link) { impl_->server->adopt(std::move(link)); }
