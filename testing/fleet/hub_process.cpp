@@ -2,8 +2,10 @@
 
 #include "actors/interfaces.hpp"
 
-#include <caf/scheduled_actor.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/mailbox_element.hpp>
 #include <caf/send.hpp>
+#include <caf/system_messages.hpp>
 
 #include <algorithm>
 
