@@ -31,6 +31,8 @@ public:
   const trial_ptr& in_hand() const noexcept { return what_; }
   /// The process group is killed from outside: nothing is in hand any more, nothing is answered.
   void kill();
+  /// What it has in hand does not hear a cancel.
+  bool deaf() const noexcept { return what_ != nullptr && deaf_; }
   int orders() const noexcept { return orders_; }
   /// True where it ever got an order while it had one in hand.
   bool overlapped() const noexcept { return overlapped_; }

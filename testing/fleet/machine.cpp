@@ -104,6 +104,11 @@ void machine::leave() {
   });
 }
 
+bool machine::heeds() const {
+  return !life_ || std::all_of(life_->slots.begin(), life_->slots.end(),
+                               [](const auto& s) { return s->in_hand() == nullptr || s->deaf(); });
+}
+
 bool machine::idle() const {
   return !life_ ||
          std::all_of(life_->slots.begin(), life_->slots.end(), [](const auto& s) { return s->in_hand() == nullptr; });

@@ -53,6 +53,8 @@ public:
   /// The hub has taken it, and it has not noticed anything since.
   bool is_let_in() const noexcept { return life_ && life_->in; }
   bool idle() const;
+  /// Nothing runs that could be stopped.
+  bool heeds() const;
   wire_id wire() const noexcept { return life_ ? life_->wire : 0; }
   const std::string& name() const noexcept { return how_.name; }
   const std::string& place() const noexcept { return how_.place; }

@@ -27,6 +27,8 @@ namespace {
 constexpr nanoseconds fleet_patience = 6h;
 /// What is settled by then, after it went wrong, must be settled: a frame's way, and somebody's turn.
 constexpr nanoseconds to_settle = 3s;
+/// Bytes that wait for one peer at any time.
+constexpr std::size_t most_queued = std::size_t{4} << 20;
 
 /// A number from 0 to 1 that belongs to a configuration.
 double fleet_luck(const std::string& canonical, std::uint64_t seed, const char* what) {
@@ -101,13 +103,7 @@ public:
         if (const auto own = hub_->next(); own && (!next || time_.monotonic() + *own < *next))
           next = time_.monotonic() + *own;
       if (!next) books_.broken("every loop ends", "nothing is to happen any more; " + what_is_left());
-      const auto before = time_.monotonic();
-      time_.step(*next);
-      const auto passed = time_.monotonic() - before;
-      if (hub_ && !hub_stalled_)
-        hub_->pass(std::exchange(hub_missed_, nanoseconds(0)) + passed);
-      else
-        hub_missed_ += passed;
+      step(*next);
     }
   }
 
@@ -143,6 +139,45 @@ private:
     }
   }
 
+  /// Time goes on, at most to `next`.
+  void step(nanoseconds next) {
+    const auto before = time_.monotonic();
+    time_.step(next);
+    const auto passed = time_.monotonic() - before;
+    if (hub_ && !hub_stalled_)
+      hub_->pass(std::exchange(hub_missed_, nanoseconds(0)) + passed);
+    else
+      hub_missed_ += passed;
+  }
+
+  /// The fleet as an administrator sees it when all jobs have ended: each device once, and nothing runs.
+  void look_at_devices() {
+    if (!hub_ || hub_stalled_) return;
+    const auto until = time_.monotonic() + 10s;
+    bool heard = false;
+    Envelope ask;
+    ask.mutable_list_devices();
+    call(ask, [this, &heard](const Envelope* e) {
+      heard = true;
+      if (e == nullptr || !e->has_devices()) return;
+      std::set<std::string> names;
+      for (const auto& d : e->devices().devices()) {
+        if (!names.insert(d.name()).second) books_.broken("one agent of a name", d.name() + " is there twice");
+        if (d.busy() > 0)
+          books_.broken("a lost lease ends", d.name() + " has a lease when every job has ended: " + d.holders(0));
+      }
+      if (e->devices().jobs_size() > 0)
+        books_.broken("every loop ends", "a job is under way that has ended: " + e->devices().jobs(0));
+    });
+    const auto life = hub_lives_;
+    while (!heard && time_.monotonic() < until && hub_ && hub_lives_ == life && !hub_dies_) {
+      settle();
+      step(std::min(time_.next().value_or(until), until));
+    }
+    if (broken_) throw failed(*broken_);
+    time_.clear(); // what was to answer is gone with this
+  }
+
   bool over() const {
     return std::all_of(customers_.begin(), customers_.end(), [](const auto& c) { return c->ended().has_value(); });
   }
@@ -158,18 +193,9 @@ private:
   }
 
   void finish() {
-    // What still runs is ended, and nothing is left at any machine.
-    const auto until = time_.monotonic() + 30s;
-    while (time_.monotonic() < until && hub_ && !std::all_of(machines_.begin(), machines_.end(), [](const auto& m) {
-      return m->idle();
-    })) {
-      const auto next = std::min(time_.next().value_or(until), until);
-      const auto before = time_.monotonic();
-      time_.step(next);
-      if (!hub_stalled_) hub_->pass(time_.monotonic() - before);
-      settle();
-      if (hub_dies_) break;
-    }
+    look_at_devices();
+    if (net_.counted().most_queued > most_queued)
+      books_.broken("every queue is bounded", std::to_string(net_.counted().most_queued) + " bytes waited for one peer");
     const auto view = disk_->below().view();
     if (!view) books_.broken("durable before told", "the store cannot be read: " + view.err().text());
     books_.look_at_store(**view);
@@ -355,8 +381,10 @@ private:
       if (hub_lives_ != lives.first || stalls_ != stalls || !hub_ || m->stalled()) return;
       if (!net_.closed(wire, side::here))
         books_.broken("a lost lease ends", "the hub has not noticed the silence of " + m->place());
-      if (m->lives() == lives.second && m->wire() == wire && !net_.closed(wire, side::there))
+      if (m->lives() != lives.second || m->wire() != wire) return;
+      if (!net_.closed(wire, side::there))
         books_.broken("a lost lease ends", m->place() + " has not noticed the hub's silence");
+      if (!m->heeds()) books_.broken("a lost lease ends", m->place() + " goes on with what the hub has given to others");
     });
   }
 
@@ -484,51 +512,52 @@ private:
     using W = wire::v1::Manage;
     auto& since = ban ? banned_ : drained_;
     if (!managed_.insert({name, ban}).second) return;
-    command(ban ? W::BAN : W::DRAIN, name, [this, name, ban, lasts, &since](bool done) {
-      if (done) since[name] = time_.monotonic();
+    call(order_of(ban ? W::BAN : W::DRAIN, name), [this, name, ban, lasts, &since, life = hub_lives_](const Envelope* e) {
+      const bool done = e != nullptr && e->has_done();
+      if (done && life == hub_lives_) since[name] = time_.monotonic();
       // Where nothing was answered it may still be on its way.
       time_.after(lasts + (done ? 0s : 10s), [this, name, ban, &since] {
         since.erase(name);
-        take_back(ban ? W::UNBAN : W::UNDRAIN, name, hub_lives_);
+        take_back(order_of(ban ? W::UNBAN : W::UNDRAIN, name));
         managed_.erase({name, ban});
       });
     });
   }
 
-  /// Until the hub has said that it is done; one that begins anew knows of nothing.
-  void take_back(wire::v1::Manage::What what, const std::string& name, std::uint64_t life) {
-    command(what, name, [this, what, name, life](bool done) {
-      if (!done && life == hub_lives_) time_.after(2s, [this, what, name, life] { take_back(what, name, life); });
+  static Envelope order_of(wire::v1::Manage::What what, const std::string& name) {
+    Envelope out;
+    out.mutable_manage()->set_what(what);
+    out.mutable_manage()->set_name(name);
+    return out;
+  }
+
+  /// Until the hub has answered: that it is done, or that it does not know the device.
+  void take_back(const Envelope& order) {
+    call(order, [this, order](const Envelope* e) {
+      if (e == nullptr) time_.after(2s, [this, order] { take_back(order); });
     });
   }
 
-  /// `answered` is called once: whether the hub has answered.
-  void command(wire::v1::Manage::What what, const std::string& name, std::function<void(bool)> answered) {
+  /// Somebody who asks the hub one thing. `answered` is called once; with null where there is no answer.
+  void call(const Envelope& what, std::function<void(const Envelope*)> answered) {
     auto made = dial("admin:1", {});
-    if (!made) return answered(false);
+    if (!made) return answered(nullptr);
     auto line = std::make_shared<std::shared_ptr<net::fleet::client>>();
-    auto once = std::make_shared<std::function<void(bool)>>(std::move(answered));
-    const auto tell_once = [once](bool done) {
-      if (const auto then = std::exchange(*once, nullptr)) then(done);
+    auto once = std::make_shared<std::function<void(const Envelope*)>>(std::move(answered));
+    const auto tell_once = [once](const Envelope* e) {
+      if (const auto then = std::exchange(*once, nullptr)) then(e);
     };
     net::fleet::client::events tell;
-    tell.ready = [weak = std::weak_ptr(line), what, name] {
-      const auto self = weak.lock();
-      if (!self) return;
-      Envelope out;
-      out.mutable_manage()->set_what(what);
-      out.mutable_manage()->set_name(name);
-      (*self)->ask(std::move(out));
+    tell.ready = [weak = std::weak_ptr(line), what] {
+      if (const auto self = weak.lock()) (*self)->ask(what);
     };
-    tell.said = [tell_once, life = hub_lives_, this](const Envelope& e) {
-      if (life == hub_lives_) tell_once(e.has_done() || e.has_failed());
-    };
-    tell.lost = [tell_once](const error&) { tell_once(false); };
+    tell.said = [tell_once](const Envelope& e) { tell_once(&e); };
+    tell.lost = [tell_once](const error&) { tell_once(nullptr); };
     *line = std::make_shared<net::fleet::client>(std::move(tell));
     (*line)->attach(std::move(made->there));
     time_.after(30s, [line, tell_once] {
       (*line)->close();
-      tell_once(false);
+      tell_once(nullptr);
     });
   }
 
