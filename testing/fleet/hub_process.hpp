@@ -57,9 +57,9 @@ private:
   nanoseconds now();
 
   setting how_;
+  process_loop wire_, desk_; // outlive whoever may still hold a part of the hub
   settings settings_;
   caf::actor_system system_{settings_};
-  process_loop wire_, desk_;
   std::map<caf::actor_id, std::string> names_;
   std::map<caf::actor_id, caf::actor_addr> seen_;
   std::map<std::string, int> lives_; ///< of places
