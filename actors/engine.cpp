@@ -11,8 +11,8 @@
 #include "actors/recorder.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/similar.hpp"
-#include "actors/turns.hpp"
 #include "actors/tuner.hpp"
+#include "actors/turns.hpp"
 #include "actors/worker.hpp"
 #include "measure/callable_runner.hpp"
 #include "measure/command_builder.hpp"
@@ -246,8 +246,8 @@ std::shared_ptr<const tuning_report> session::wait_for(nanoseconds limit) {
   }
   caf::scoped_actor self{*impl_->system};
   report_ptr got;
-  auto asked = self->request(impl_->tuner, std::chrono::duration_cast<std::chrono::milliseconds>(limit),
-                             atom::report::value);
+  auto asked =
+      self->request(impl_->tuner, std::chrono::duration_cast<std::chrono::milliseconds>(limit), atom::report::value);
   if (may_receive(self, impl_->turn))
     asked.receive([&](const report_ptr& r) { got = r; },
                   [&](const caf::error& e) {

@@ -43,8 +43,7 @@ public:
     e.started = true;
     of_.time_.after(how_.handshake, [weak = weak_from_this(), s] {
       const auto self = weak.lock();
-      if (self && !self->at(s).established && !self->frozen_)
-        self->finish(s, "the greeting did not come in time");
+      if (self && !self->at(s).established && !self->frozen_) self->finish(s, "the greeting did not come in time");
     });
     deliver(s);
   }
@@ -250,7 +249,8 @@ std::shared_ptr<fake_wire> network::find(wire_id wire) const {
 
 nanoseconds network::between(nanoseconds least, nanoseconds most) {
   if (most <= least) return least;
-  return least + nanoseconds(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>((most - least).count()) + 1)));
+  return least +
+         nanoseconds(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>((most - least).count()) + 1)));
 }
 
 void network::cut(wire_id wire) {

@@ -10,8 +10,8 @@
 
 namespace attune::testing {
 
-/// Virtual time for what is no actor: links, scripted runners, whoever takes a time_source. It moves when it is told to,
-/// from one thing that is due to the next. Threads: one owner.
+/// Virtual time for what is no actor: links, scripted runners, whoever takes a time_source. It moves when it is told
+/// to, from one thing that is due to the next. Threads: one owner.
 class timeline final : public time_source {
 public:
   nanoseconds monotonic() const override { return now_; }

@@ -245,18 +245,19 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   // --- jobs, on the desk's thread ---
 
   void submit(client_id who, std::uint64_t request, const wire::v1::Submit& what) {
-    std::size_t same = 0;
-    for (const auto& [name, j] : jobs)
-      if (j.where.submission().client() == what.client()) ++same;
-    if (same >= options.jobs_each)
-      return fail(who, request,
-                  {errc::network,
-                   "this client has " + std::to_string(same) + " jobs under way, as many as it may; wait for one",
-                   {}});
-    auto made = job_folder::create(jobs_folder, what, *server->files());
-    if (!made) return fail(who, request, made.err());
-    const auto name = made->name();
+    // What is under way is followed: its folder stays as it is.
+    const auto name = job_folder::name_of(what);
     if (!jobs.contains(name)) {
+      std::size_t same = 0;
+      for (const auto& [other, j] : jobs)
+        if (j.where.submission().client() == what.client()) ++same;
+      if (same >= options.jobs_each)
+        return fail(who, request,
+                    {errc::network,
+                     "this client has " + std::to_string(same) + " jobs under way, as many as it may; wait for one",
+                     {}});
+      auto made = job_folder::create(jobs_folder, what, *server->files());
+      if (!made) return fail(who, request, made.err());
       open_job j(std::move(*made));
       auto specs = j.where.read();
       if (!specs) return fail(who, request, specs.err());
@@ -271,8 +272,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     server->reply(who, request, std::move(out));
     auto& j = jobs.at(name);
     j.followers.push_back({who, request});
-    j.said.clear();
-    begin(j);
+    j.said.clear(); // it begins when the jobs are looked at, right after this
   }
 
   void follow(client_id who, std::uint64_t request, const std::string& name) {
@@ -549,7 +549,8 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   nanoseconds pause() const {
     using namespace std::chrono_literals;
     if (jobs.empty()) return 10s;
-    return std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); }) ? 200ms : 1s;
+    return std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); }) ? 200ms
+                                                                                                            : 1s;
   }
 
   void work() {

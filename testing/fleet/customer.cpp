@@ -87,7 +87,8 @@ void customer::said(const Envelope& message) {
   } else if (message.has_failed()) {
     const auto why = net::error_of(message.failed());
     if (!anew_ && !job_.empty())
-      how_.books->broken("durable before told", how_.name + " has the job " + job_ + ", and the hub says: " + why.text());
+      how_.books->broken("durable before told",
+                         how_.name + " has the job " + job_ + ", and the hub says: " + why.text());
     how_.books->broken("a job that is right is taken", how_.name + ": " + why.text());
   } else if (message.has_ended()) {
     if (message.ended().code() > 1) {

@@ -10,8 +10,8 @@
 
 namespace attune::testing {
 
-/// A real store that outlives the hubs that open it, as a disk does, and fails when it is told to: no write is torn, for
-/// those of the store are whole or not at all. Threads: one owner.
+/// A real store that outlives the hubs that open it, as a disk does, and fails when it is told to: no write is torn,
+/// for those of the store are whole or not at all. Threads: one owner.
 class fleet_disk {
 public:
   /// Errors: as storage::store::open.

@@ -56,8 +56,8 @@ void fleet_ledger::written(std::span<const storage::record_item> records) {
       if (at != by_value_.end() && of_one_run) {
         auto& run = runs_[at->second];
         if (run.canonical != r.what->canonical || run.task != r.what->of->spec.name)
-          broken("a result is used once", "{" + r.what->config.text() + "} is recorded with the value of a run of {" +
-                                              run.canonical + "}");
+          broken("a result is used once",
+                 "{" + r.what->config.text() + "} is recorded with the value of a run of {" + run.canonical + "}");
         if (std::exchange(run.used, true))
           broken("a result is used once", "{" + r.what->config.text() + "} is recorded twice with one run's value");
       }
@@ -69,8 +69,8 @@ void fleet_ledger::written(std::span<const storage::record_item> records) {
       }
     }
     by_key_.emplace(r.what->key, records_.size());
-    records_.push_back({r.what->key, r.what->of->identity.task_key, r.what->canonical, r.result, r.cacheable,
-                        r.what->why, r.record});
+    records_.push_back(
+        {r.what->key, r.what->of->identity.task_key, r.what->canonical, r.result, r.cacheable, r.what->why, r.record});
   }
 }
 
@@ -99,8 +99,8 @@ void fleet_ledger::look(const handled& h) {
     auto& book = tuners_[h.from];
     book.in_flight += m.get_as<trial_batch>(1).items.size();
     if (book.in_flight > book.allowed)
-      broken("credits bound", std::to_string(book.in_flight) + " trials in flight, " + std::to_string(book.allowed) +
-                                  " were allowed");
+      broken("credits bound",
+             std::to_string(book.in_flight) + " trials in flight, " + std::to_string(book.allowed) + " were allowed");
   } else if (m.match_elements<atom::credits, std::uint32_t>()) {
     auto& book = tuners_[h.to];
     book.allowed = std::max<std::size_t>(book.allowed, m.get_as<std::uint32_t>(1));
@@ -123,15 +123,15 @@ void fleet_ledger::heard(tuner_book& t, const finished& f) {
   const bool cancelled = why != nullptr && why->kind == failure_kind::cancelled;
   if (f.what->why == purpose::search) {
     if (!told_.emplace(f.what->session, f.what->number).second)
-      broken("told once", "trial " + std::to_string(f.what->number) + " of session " +
-                              std::to_string(f.what->session) + " ended twice");
+      broken("told once", "trial " + std::to_string(f.what->number) + " of session " + std::to_string(f.what->session) +
+                              " ended twice");
     if (t.in_flight > 0) --t.in_flight;
   }
   if (cancelled || f.what->once()) return;
   const auto [first, last] = by_key_.equal_range(f.what->key);
   if (std::none_of(first, last, [&](const auto& k) { return records_[k.second].result->data == f.result->data; }))
-    broken("durable before told", "trial " + std::to_string(f.what->number) + " {" + f.what->config.text() +
-                                      "} is not in the store");
+    broken("durable before told",
+           "trial " + std::to_string(f.what->number) + " {" + f.what->config.text() + "} is not in the store");
 }
 
 void fleet_ledger::ordered(const handled& h, const trial& t, bool runs) {
@@ -140,11 +140,11 @@ void fleet_ledger::ordered(const handled& h, const trial& t, bool runs) {
   in_hand_[h.to] = id;
   const auto& book = trials_[id];
   if (book.failed_at.contains(h.to))
-    broken("retries are bounded", "trial " + std::to_string(t.number) + " comes back to " + h.to +
-                                      ", which failed with it");
+    broken("retries are bounded",
+           "trial " + std::to_string(t.number) + " comes back to " + h.to + ", which failed with it");
   if (const auto device = device_of(h.to); book.lost_with.contains(device))
-    broken("retries are bounded", "trial " + std::to_string(t.number) + " comes back to " + device +
-                                      ", which was lost with it");
+    broken("retries are bounded",
+           "trial " + std::to_string(t.number) + " comes back to " + device + ", which was lost with it");
   if (book.lost_with.size() >= 2)
     broken("retries are bounded", "trial " + std::to_string(t.number) + " has lost two devices and is tried again");
   if (!runs || t.why != purpose::search) return;
@@ -186,14 +186,14 @@ void fleet_ledger::reported(const tuning_report& r, std::uint64_t configurations
                    r.reason == search::stop_reason::trials;
   if (!all) return;
   if (r.counts.proposed != configurations)
-    broken("each configuration once", std::to_string(r.counts.proposed) + " of " + std::to_string(configurations) +
-                                          " were told");
+    broken("each configuration once",
+           std::to_string(r.counts.proposed) + " of " + std::to_string(configurations) + " were told");
   if (r.best.has_value() != !last.empty())
-    broken("the best is measured", last.empty() ? "nothing was measured" : "something was measured, nothing is reported");
+    broken("the best is measured",
+           last.empty() ? "nothing was measured" : "something was measured, nothing is reported");
   if (!r.best || !r.side_by_side.empty()) return;
-  const auto least = std::min_element(last.begin(), last.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto least =
+      std::min_element(last.begin(), last.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (r.best->result->measured()->value != least->second)
     broken("the best is measured", "reported is " + std::to_string(r.best->result->measured()->value) +
                                        ", in the store is " + std::to_string(least->second));

@@ -27,7 +27,8 @@ namespace attune::testing {
 ///  measured once            what the store knows for good is not run again
 ///  a result is used once    each record of a value comes from one run of that very configuration, and no two from one
 ///  one at a time            no two runs overlap on a slot, and no place has two orders in hand
-///  retries are bounded      only the infrastructure's faults are tried again, never at a place that has failed with the
+///  retries are bounded      only the infrastructure's faults are tried again, never at a place that has failed with
+///  the
 ///                           trial or on a device that was lost with it, and not at all after two devices were lost
 ///  credits bound            no tuner has more in flight than it was ever allowed
 ///  the best is measured     a report's best is the best of what the store holds of its task
@@ -102,7 +103,7 @@ private:
   std::function<void(const std::string&)> fail_;
   std::uint64_t trace_ = 0xcbf29ce484222325u;
   std::vector<run_book> runs_;
-  std::unordered_map<double, std::uint64_t> by_value_; ///< runs
+  std::unordered_map<double, std::uint64_t> by_value_;   ///< runs
   std::set<std::pair<std::string, std::uint32_t>> busy_; ///< machines' slots
   std::vector<record_book> records_;
   std::multimap<key128, std::size_t> by_key_;

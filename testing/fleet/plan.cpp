@@ -16,40 +16,62 @@ constexpr nanoseconds last_fleet_fault = std::chrono::seconds(40);
 const char* to_string(fleet_fault::kind k) noexcept {
   using kind = fleet_fault::kind;
   switch (k) {
-  case kind::agent_killed: return "agent killed";
-  case kind::agent_stalls: return "agent stalls";
-  case kind::agent_leaves: return "agent leaves";
-  case kind::twin_comes: return "twin comes";
-  case kind::link_cut: return "link cut";
-  case kind::link_half_closed: return "link half closed";
-  case kind::link_freezes: return "link freezes";
-  case kind::link_slows: return "link slows";
-  case kind::link_not_read: return "link not read";
-  case kind::frame_doubled: return "frame doubled";
-  case kind::frame_truncated: return "frame truncated";
-  case kind::hub_killed: return "hub killed";
-  case kind::hub_killed_at_write: return "hub killed at its next write";
-  case kind::hub_stalls: return "hub stalls";
-  case kind::store_fails: return "store fails";
-  case kind::client_goes: return "client goes";
-  case kind::client_asks_again: return "client asks again";
-  case kind::device_drained: return "device drained";
-  case kind::device_banned: return "device banned";
-  case kind::stranger_comes: return "stranger comes";
-  case kind::wall_steps: return "wall clock steps";
+  case kind::agent_killed:
+    return "agent killed";
+  case kind::agent_stalls:
+    return "agent stalls";
+  case kind::agent_leaves:
+    return "agent leaves";
+  case kind::twin_comes:
+    return "twin comes";
+  case kind::link_cut:
+    return "link cut";
+  case kind::link_half_closed:
+    return "link half closed";
+  case kind::link_freezes:
+    return "link freezes";
+  case kind::link_slows:
+    return "link slows";
+  case kind::link_not_read:
+    return "link not read";
+  case kind::frame_doubled:
+    return "frame doubled";
+  case kind::frame_truncated:
+    return "frame truncated";
+  case kind::hub_killed:
+    return "hub killed";
+  case kind::hub_killed_at_write:
+    return "hub killed at its next write";
+  case kind::hub_stalls:
+    return "hub stalls";
+  case kind::store_fails:
+    return "store fails";
+  case kind::client_goes:
+    return "client goes";
+  case kind::client_asks_again:
+    return "client asks again";
+  case kind::device_drained:
+    return "device drained";
+  case kind::device_banned:
+    return "device banned";
+  case kind::stranger_comes:
+    return "stranger comes";
+  case kind::wall_steps:
+    return "wall clock steps";
   }
   return "?";
 }
 
 std::string fleet_plan::text() const {
   char line[400];
-  std::snprintf(line, sizeof line,
-                "fleet seed %llu: %u agents of %u slots, %u jobs of %u configurations%s%s, %u finalists, frames take up "
-                "to %.3f s; of the candidates %.0f %% hang, %.0f %% hang deaf, %.0f %% crash, %.0f %% meet a fault, "
-                "%.0f %% kill their machine, %.0f %% are slow, %.0f %% lie, %.0f %% flood\n",
-                static_cast<unsigned long long>(seed), agents, slots, jobs, size, shared ? ", of one task" : "",
-                same ? ", all the same" : "", finals, seconds(slowest), 100 * hangs, 100 * deaf, 100 * crashes,
-                100 * fails, 100 * kills, 100 * slow, 100 * lies, 100 * floods);
+  std::snprintf(
+      line, sizeof line,
+      "fleet seed %llu: %u agents of %u slots, %u jobs of %u configurations%s%s, %u finalists, frames take up "
+      "to %.3f s; of the candidates %.0f %% hang, %.0f %% hang deaf, %.0f %% crash, %.0f %% meet a fault, "
+      "%.0f %% kill their machine, %.0f %% are slow, %.0f %% lie, %.0f %% flood\n",
+      static_cast<unsigned long long>(seed), agents, slots, jobs, size, shared ? ", of one task" : "",
+      same ? ", all the same" : "", finals, seconds(slowest), 100 * hangs, 100 * deaf, 100 * crashes, 100 * fails,
+      100 * kills, 100 * slow, 100 * lies, 100 * floods);
   std::string out = line;
   for (const auto& f : faults) {
     std::snprintf(line, sizeof line, "  at %7.2f s for %6.2f s: %s %u\n", seconds(f.at), seconds(f.lasts),

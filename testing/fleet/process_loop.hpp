@@ -17,12 +17,12 @@ namespace attune::testing {
 class process_loop {
 public:
   explicit process_loop(timeline& time) : alive_(std::make_shared<process_loop*>(this)) {
-    asio::use_service<net::borrowed_time>(loop_).after = [&time, weak = std::weak_ptr(alive_)](
-                                                            nanoseconds d, std::function<void()> then) {
-      time.after(d, [weak, then = std::move(then)] {
-        if (const auto self = weak.lock()) asio::post((*self)->loop_, then);
-      });
-    };
+    asio::use_service<net::borrowed_time>(loop_).after =
+        [&time, weak = std::weak_ptr(alive_)](nanoseconds d, std::function<void()> then) {
+          time.after(d, [weak, then = std::move(then)] {
+            if (const auto self = weak.lock()) asio::post((*self)->loop_, then);
+          });
+        };
   }
   ~process_loop() { alive_.reset(); }
   process_loop(const process_loop&) = delete;

@@ -60,9 +60,10 @@ public:
       : plan_(p),
         rng_(p.seed),
         net_(time_, p.seed + 1),
-        books_(time_, [this](const std::string& how) {
-          if (!broken_) broken_ = how;
-        }),
+        books_(time_,
+               [this](const std::string& how) {
+                 if (!broken_) broken_ = how;
+               }),
         begun_(time_.monotonic()) {
     auto disk = fleet_disk::make(folder_.path + "/store");
     if (!disk) throw failed("no store: " + disk.err().text());
@@ -77,8 +78,7 @@ public:
       machines_.back()->begin();
     }
     for (std::uint32_t i = 0; i < plan_.jobs; ++i) add_customer(i);
-    for (const auto& f : plan_.faults)
-      time_.after(f.at, [this, f] { strike(f); });
+    for (const auto& f : plan_.faults) time_.after(f.at, [this, f] { strike(f); });
   }
 
   ~fleet_play() {
@@ -187,7 +187,10 @@ private:
     for (std::size_t i = 0; i < customers_.size(); ++i)
       if (!customers_[i]->ended()) out += "job " + std::to_string(i) + " has not ended; ";
     for (const auto& m : machines_)
-      out += m->place() + (m->is_let_in() ? " is in" : m->alive() ? " is out" : " is down") +
+      out += m->place() +
+             (m->is_let_in() ? " is in"
+              : m->alive()   ? " is out"
+                             : " is down") +
              (m->idle() ? "; " : ", busy; ");
     return out;
   }
@@ -195,7 +198,8 @@ private:
   void finish() {
     look_at_devices();
     if (net_.counted().most_queued > most_queued)
-      books_.broken("every queue is bounded", std::to_string(net_.counted().most_queued) + " bytes waited for one peer");
+      books_.broken("every queue is bounded",
+                    std::to_string(net_.counted().most_queued) + " bytes waited for one peer");
     const auto view = disk_->below().view();
     if (!view) books_.broken("durable before told", "the store cannot be read: " + view.err().text());
     books_.look_at_store(**view);
@@ -384,7 +388,8 @@ private:
       if (m->lives() != lives.second || m->wire() != wire) return;
       if (!net_.closed(wire, side::there))
         books_.broken("a lost lease ends", m->place() + " has not noticed the hub's silence");
-      if (!m->heeds()) books_.broken("a lost lease ends", m->place() + " goes on with what the hub has given to others");
+      if (!m->heeds())
+        books_.broken("a lost lease ends", m->place() + " goes on with what the hub has given to others");
     });
   }
 
@@ -393,13 +398,11 @@ private:
     for (const auto& other : machines_) {
       if (other.get() == &m || other->name() != m.name() || !other->is_let_in() || other->stalled()) continue;
       if (hub_stalled_ || stalled_lately() || !healthy(other->wire())) continue;
-      books_.broken("one agent of a name", m.place() + " is let in as " + m.name() + " while " + other->place() +
-                                               " is alive");
+      books_.broken("one agent of a name",
+                    m.place() + " is let in as " + m.name() + " while " + other->place() + " is alive");
     }
   }
-  bool healthy(wire_id wire) const {
-    return net_.open(wire) && !net_.frozen(wire) && !disturbed_.contains(wire);
-  }
+  bool healthy(wire_id wire) const { return net_.open(wire) && !net_.frozen(wire) && !disturbed_.contains(wire); }
   bool stalled_lately() const { return last_stall_ && time_.monotonic() - *last_stall_ < 10s; }
 
   void strike(const fleet_fault& f) {
@@ -512,16 +515,17 @@ private:
     using W = wire::v1::Manage;
     auto& since = ban ? banned_ : drained_;
     if (!managed_.insert({name, ban}).second) return;
-    call(order_of(ban ? W::BAN : W::DRAIN, name), [this, name, ban, lasts, &since, life = hub_lives_](const Envelope* e) {
-      const bool done = e != nullptr && e->has_done();
-      if (done && life == hub_lives_) since[name] = time_.monotonic();
-      // Where nothing was answered it may still be on its way.
-      time_.after(lasts + (done ? 0s : 10s), [this, name, ban, &since] {
-        since.erase(name);
-        take_back(order_of(ban ? W::UNBAN : W::UNDRAIN, name));
-        managed_.erase({name, ban});
-      });
-    });
+    call(order_of(ban ? W::BAN : W::DRAIN, name),
+         [this, name, ban, lasts, &since, life = hub_lives_](const Envelope* e) {
+           const bool done = e != nullptr && e->has_done();
+           if (done && life == hub_lives_) since[name] = time_.monotonic();
+           // Where nothing was answered it may still be on its way.
+           time_.after(lasts + (done ? 0s : 10s), [this, name, ban, &since] {
+             since.erase(name);
+             take_back(order_of(ban ? W::UNBAN : W::UNDRAIN, name));
+             managed_.erase({name, ban});
+           });
+         });
   }
 
   static Envelope order_of(wire::v1::Manage::What what, const std::string& name) {

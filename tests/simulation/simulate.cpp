@@ -1,5 +1,5 @@
-// Plays seeds of the simulations (testing/simulation.hpp, testing/fleet/simulation.hpp) and stops at the first that breaks
-// a rule, with the smallest plan that still does:   simulate [--graph | --fleet] [SEEDS] [FIRST]
+// Plays seeds of the simulations (testing/simulation.hpp, testing/fleet/simulation.hpp) and stops at the first that
+// breaks a rule, with the smallest plan that still does:   simulate [--graph | --fleet] [SEEDS] [FIRST]
 #include "testing/fleet/simulation.hpp"
 #include "testing/simulation.hpp"
 
