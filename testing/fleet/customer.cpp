@@ -94,8 +94,8 @@ void customer::said(const Envelope& message) {
     if (message.ended().code() > 1) {
       std::string said;
       for (const auto& m : message.ended().messages()) said += m + "; ";
-      // No device for too long is no fault of the hub's: the command is typed again.
-      if (message.ended().code() == 5 && said.find("waited") != std::string::npos && typed_ < 5) {
+      // No device for too long, or no disk just now, is no fault of the hub's: the command is typed again.
+      if ((said.find("waited") != std::string::npos || said.find("no space left") != std::string::npos) && typed_ < 8) {
         anew_ = true;
         return go_away(std::chrono::seconds(5), true);
       }
