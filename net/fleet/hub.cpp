@@ -118,10 +118,13 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
 
   void came(agent_id who, const description& what) {
     if (closing) return;
-    {
-      const std::lock_guard guard(lock);
-      ready[what.name] = what;
-    }
+    slots[who];
+    refresh();
+    // One that is drained gets not even a first order.
+    if (server->devices().ready(who)) offer(who, what);
+  }
+
+  void offer(agent_id who, const description& what) {
     auto& numbers = slots[who];
     const std::weak_ptr<impl> weak = weak_from_this();
     for (std::uint32_t i = 0; i < what.slots; ++i) {
@@ -136,7 +139,6 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       };
       numbers.push_back(engine->add_slot(info, std::make_shared<remote_slot>(server, who, i)));
     }
-    news.notify_one();
   }
 
   void went(agent_id who) {
@@ -146,11 +148,12 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     refresh();
   }
 
-  void changed(agent_id who, bool on) {
+  void changed(agent_id who, const description& what, bool on) {
     const auto at = slots.find(who);
     if (at == slots.end() || closing) return;
     for (const auto number : at->second) engine->rest_slot(number, !on);
     refresh();
+    if (on && at->second.empty()) offer(who, what);
   }
 
   void refresh() {
@@ -664,7 +667,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   fleet_server::events tell;
   tell.came = [p = i.get()](agent_id who, const description& what) { p->came(who, what); };
   tell.went = [p = i.get()](agent_id who) { p->went(who); };
-  tell.changed = [p = i.get()](agent_id who, const description&, bool on) { p->changed(who, on); };
+  tell.changed = [p = i.get()](agent_id who, const description& what, bool on) { p->changed(who, what, on); };
   tell.asked = [p = i.get()](client_id who, std::uint64_t request, const Envelope& message) {
     p->asked_by(who, request, message);
   };
