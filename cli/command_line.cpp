@@ -581,11 +581,9 @@ tune_options read_tune(const raw& r) {
                                                  {"--store", !r.store.empty()}};
     for (const auto& [option, given] : idle)
       if (given) throw usage_fault{std::string(option) + " does nothing beside --hub: it is the hub's business"};
-    const std::pair<const char*, bool> decided[] = {{"--trials", !r.trials.empty()},
-                                                    {"--time", !r.time.empty()},
-                                                    {"--strategy", !r.strategy.empty()},
-                                                    {"--seed", !r.seed.empty()},
-                                                    {"--remeasure", r.remeasure}};
+    const std::pair<const char*, bool> decided[] = {{"--trials", !r.trials.empty()},     {"--time", !r.time.empty()},
+                                                    {"--strategy", !r.strategy.empty()}, {"--seed", !r.seed.empty()},
+                                                    {"--reuse", !r.reuse.empty()},       {"--remeasure", r.remeasure}};
     for (const auto& [option, given] : decided)
       if (given && !o.attach.empty()) throw usage_fault{std::string(option) + " comes too late for --attach"};
   }
