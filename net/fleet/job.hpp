@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/task.hpp"
-#include "net/fleet/files.hpp"
+#include "net/artifact_store.hpp"
 #include "proto/wire.pb.h"
 
 #include <optional>
@@ -20,7 +20,7 @@ class job_folder {
 public:
   /// Writes the submission below `jobs`, its files from `contents`. One that is there already is opened, and is no
   /// longer ended. Errors: io; invalid_spec.
-  static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, blob_store& contents);
+  static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, artifact_store& contents);
   /// Errors: io, not_found.
   static result<job_folder> open(const std::string& jobs, const std::string& name);
   /// The names of all that are there, by name.
@@ -32,6 +32,9 @@ public:
 
   /// The tasks as they were submitted, with the options of the command line. Errors: invalid_spec.
   result<std::vector<task_spec>> read() const;
+
+  /// The text of the spec file, as it is on the disk. Errors: io.
+  result<std::string> spec_text() const;
 
   /// Where a task runs.
   struct decision {
