@@ -1,5 +1,7 @@
 #include "net/artifact_transfer.hpp"
 
+#include "net/network_error.hpp"
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,8 +14,6 @@
 namespace attune::net {
 
 namespace {
-
-error bad_transfer(std::string what) { return error{errc::network, std::move(what), {}}; }
 
 std::size_t first_bytes(const digest& d) noexcept {
   std::size_t out = 0;
@@ -104,7 +104,7 @@ void artifact_receiver::want(const manifest& m, done then) {
   for (const auto& f : m.files) {
     if (!f.has_contents()) continue;
     if (const auto at = files_.find(f.contents); at != files_.end()) {
-      if (at->second.size != f.size) return then(bad_transfer("two sizes are given for the same contents"));
+      if (at->second.size != f.size) return then(network_error("two sizes are given for the same contents"));
     } else if (into_->has(f.contents)) {
       continue;
     } else {
@@ -176,12 +176,12 @@ status artifact_receiver::take(const wire::v1::ArtifactPart& part) {
 
 status artifact_receiver::take(const artifact_part& part) {
   digest what;
-  if (!read_digest(part.sha256, what)) return bad_transfer("a hash is not one");
+  if (!read_digest(part.sha256, what)) return network_error("a hash is not one");
   if (asks_.empty() || asks_.front().what != what || asks_.front().offset != part.offset)
-    return bad_transfer("a part of a file came that was not asked for");
+    return network_error("a part of a file came that was not asked for");
   const auto ask = asks_.front();
   if (part.gone ? !part.data.empty() : part.data.size() != ask.length)
-    return bad_transfer("a part of a file is not as long as it was to be");
+    return network_error("a part of a file is not as long as it was to be");
   asks_.pop_front();
   flying_ -= ask.length;
   auto& f = files_.at(what);
@@ -247,16 +247,16 @@ void artifact_sender::withdraw(const manifest& files, const std::string& folder)
 
 result<int> artifact_sender::find(const wire::v1::ArtifactFetch& ask) {
   digest what;
-  if (!read_digest(ask.sha256(), what)) return bad_transfer("a hash is not one");
+  if (!read_digest(ask.sha256(), what)) return network_error("a hash is not one");
   if (ask.length() == 0 || ask.length() > transfer_limits::part_most)
-    return bad_transfer("a part is asked for that is too long");
+    return network_error("a part is asked for that is too long");
   const auto at = offered_.find(what);
   if (at == offered_.end()) {
     if (std::find(withdrawn_.begin(), withdrawn_.end(), what) != withdrawn_.end()) return -1;
-    return bad_transfer("contents are asked for that were not offered");
+    return network_error("contents are asked for that were not offered");
   }
   if (ask.offset() > at->second.size || ask.length() > at->second.size - ask.offset())
-    return bad_transfer("a part is asked for that is not there");
+    return network_error("a part is asked for that is not there");
   if (!open_ || open_->what != what) {
     open_.reset();
     for (const auto& path : at->second.paths) {

@@ -3,6 +3,7 @@
 #include "measure/descriptor.hpp"
 #include "net/artifact_store.hpp"
 #include "net/hasher.hpp"
+#include "net/network_error.hpp"
 
 #include <sys/stat.h>
 
@@ -18,15 +19,6 @@ namespace attune::net {
 namespace fs = std::filesystem;
 
 namespace {
-
-error bad_manifest(std::string what) { return error{errc::network, std::move(what), {}}; }
-
-/// For messages.
-std::string shown_path(std::string_view path) {
-  std::string out = "'";
-  for (const char c : path.substr(0, 100)) out += c >= ' ' && c != 0x7f ? c : '?';
-  return out + (path.size() > 100 ? "...'" : "'");
-}
 
 error failed_at(const char* what, const std::string& folder, std::string_view path) {
   return error{
@@ -97,26 +89,26 @@ std::uint64_t manifest::bytes() const noexcept {
 
 status check(const manifest& m) {
   if (m.files.size() > manifest::files_most)
-    return bad_manifest("more than " + std::to_string(manifest::files_most) + " files are named");
+    return network_error("more than " + std::to_string(manifest::files_most) + " files are named");
   std::uint64_t all = 0;
   for (const auto& f : m.files) {
-    if (!stays_below(f.path)) return bad_manifest("the path " + shown_path(f.path) + " does not stay below its folder");
+    if (!stays_below(f.path)) return network_error("the path " + quoted(f.path, 100) + " does not stay below its folder");
     if (f.link.size() > manifest::path_most || f.link.find('\0') != std::string::npos || (f.folder && !f.link.empty()))
-      return bad_manifest("the link " + shown_path(f.path) + " is none");
+      return network_error("the link " + quoted(f.path, 100) + " is none");
     if (f.size > (std::uint64_t{1} << 60) || (all += f.size) > (std::uint64_t{1} << 60))
-      return bad_manifest("the files are too large");
+      return network_error("the files are too large");
   }
   const auto by_path = files_by_name(m);
   for (std::size_t i = 0; i + 1 < by_path.size(); ++i)
     if (by_path[i]->path == by_path[i + 1]->path)
-      return bad_manifest("the path " + shown_path(by_path[i]->path) + " is there twice");
+      return network_error("the path " + quoted(by_path[i]->path, 100) + " is there twice");
   // Everything below `a` stands behind `a/`, wherever that is in the order.
   for (const auto* f : by_path) {
     if (f->folder) continue;
     const auto below = std::lower_bound(by_path.begin(), by_path.end(), f->path + "/",
                                         [](const artifact_file* x, const std::string& p) { return x->path < p; });
     if (below != by_path.end() && (*below)->path.starts_with(f->path + "/"))
-      return bad_manifest("the path " + shown_path((*below)->path) + " lies behind what is no folder");
+      return network_error("the path " + quoted((*below)->path, 100) + " lies behind what is no folder");
   }
   return {};
 }
@@ -136,7 +128,7 @@ void to(const manifest& from, file_entries& out) {
 
 result<manifest> from(const file_entries& in) {
   manifest out;
-  if (in.size() > static_cast<int>(manifest::files_most)) return bad_manifest("too many files are named");
+  if (in.size() > static_cast<int>(manifest::files_most)) return network_error("too many files are named");
   out.files.reserve(static_cast<std::size_t>(in.size()));
   for (const auto& f : in) {
     auto& o = out.files.emplace_back();
@@ -145,7 +137,7 @@ result<manifest> from(const file_entries& in) {
     o.link = f.link();
     o.folder = f.folder();
     if (!o.has_contents()) continue;
-    if (f.sha256().size() != o.contents.bytes.size()) return bad_manifest("a hash is not one");
+    if (f.sha256().size() != o.contents.bytes.size()) return network_error("a hash is not one");
     std::memcpy(o.contents.bytes.data(), f.sha256().data(), o.contents.bytes.size());
     o.size = f.size();
   }
@@ -156,7 +148,7 @@ result<manifest> from(const file_entries& in) {
 result<manifest> list_files(const std::string& folder, const std::vector<std::string>& names) {
   manifest out;
   for (const auto& name : names) {
-    const auto wrong = [&](const char* what) { return error{errc::invalid_spec, shown_path(name) + " " + what, {}}; };
+    const auto wrong = [&](const char* what) { return error{errc::invalid_spec, quoted(name, 100) + " " + what, {}}; };
     artifact_file f;
     f.path = fs::path(name).lexically_normal().string();
     if (!stays_below(f.path)) return wrong("cannot be sent: name it relative to the spec's folder and below it");
@@ -222,7 +214,7 @@ status lay_out(const manifest& m, artifact_store& store, const std::string& fold
     const auto from = store.get(f.contents);
     if (!from) return from.err();
     if (!*from || (*from)->size() != f.size)
-      return error{errc::not_found, "the contents of " + shown_path(f.path) + " are not there", {}};
+      return error{errc::not_found, "the contents of " + quoted(f.path, 100) + " are not there", {}};
     const measure::descriptor out(
         ::openat(in.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!out) return failed_at("cannot make", folder, f.path);

@@ -1,6 +1,8 @@
 #include "net/artifact_store.hpp"
 #include "net/artifact_transfer.hpp"
 #include "net/manifest.hpp"
+#include "tests/net/says.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/mman.h>
@@ -19,17 +21,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool says(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
-
-struct place {
+struct artifact_place {
   std::string path;
-  place() {
+  artifact_place() {
     std::string name = (fs::temp_directory_path() / "attune-artifact-XXXXXX").string();
     BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
     path = name;
   }
-  ~place() { fs::remove_all(path); }
-  place(const place&) = delete;
+  ~artifact_place() { fs::remove_all(path); }
+  artifact_place(const artifact_place&) = delete;
   std::string write(const std::string& name, const std::string& text, mode_t mode = 0644) const {
     const auto file = path + "/" + name;
     fs::create_directories(fs::path(file).parent_path());
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_manifest_that_contradicts_itself_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(names_with_spaces_and_execute_bits_arrive) {
-  const place here;
+  const artifact_place here;
   const auto out = here.folder("out");
   here.write("built/k", "#!/bin/sh\necho 1\n", 0755);
   here.write("built/my kernel 1.bin", content(70'000, 'k'), 0640);
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(names_with_spaces_and_execute_bits_arrive) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_named_is_below_its_folder_and_a_file) {
-  const place here;
+  const artifact_place here;
   here.write("secret", "secret");
   here.write("built/real/k", "k", 0755);
   fs::create_symlink("../secret", here.path + "/built/link");
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(what_is_named_is_below_its_folder_and_a_file) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_laid_out_through_a_link) {
-  const place here;
+  const artifact_place here;
   const auto store = opened(here.path + "/store");
   BOOST_REQUIRE(put(*store, "k").ok());
   // One that stands in the way.
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_laid_out_through_a_link) {
 }
 
 BOOST_AUTO_TEST_CASE(contents_are_there_when_all_has_come_and_is_right) {
-  const place here;
+  const artifact_place here;
   const auto store = opened(here.path + "/store");
   const auto text = content(1000, 'a');
   const auto d = sha256(text);
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(contents_are_there_when_all_has_come_and_is_right) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_broken_off_goes_on_where_it_was) {
-  const place here;
+  const artifact_place here;
   const auto text = content(5000, 'r');
   const auto d = sha256(text);
   {
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(what_was_broken_off_goes_on_where_it_was) {
     for (int i = 0; i < 20; ++i) w.step();
     w.receiver.fail({errc::network, "cut", {}});
   }
-  BOOST_TEST(told == std::vector<std::string>{"cut"}, boost::test_tools::per_element());
+  BOOST_TEST(told == std::vector<std::string>{"cut"}, per_element);
   wire_between w(agent, small());
   w.sender.offer(m, here.path + "/hub");
   w.receiver.want(m, [&](const status& s) { told.push_back(s ? "good" : s.err().message); });
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(what_was_broken_off_goes_on_where_it_was) {
 }
 
 BOOST_AUTO_TEST_CASE(a_part_that_was_spoilt_on_disk_is_noticed_and_sent_anew) {
-  const place here;
+  const artifact_place here;
   const auto text = content(1000, 'r');
   const auto store = opened(here.path + "/store");
   {
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_part_that_was_spoilt_on_disk_is_noticed_and_sent_anew) {
 }
 
 BOOST_AUTO_TEST_CASE(torn_files_are_never_served) {
-  const place here;
+  const artifact_place here;
   const auto text = content(1000, 'a'), cut = content(2000, 'b'), spoilt = content(3000, 'c');
   {
     const auto store = opened(here.path + "/store");
@@ -404,7 +404,7 @@ BOOST_AUTO_TEST_CASE(torn_files_are_never_served) {
 }
 
 BOOST_AUTO_TEST_CASE(the_longest_unused_goes_and_what_is_held_stays) {
-  const place here;
+  const artifact_place here;
   const auto a = content(400, 'a'), b = content(400, 'b'), c = content(400, 'c'), d = content(400, 'd');
   {
     const auto store = opened(here.path + "/store", 1000);
@@ -438,7 +438,7 @@ BOOST_AUTO_TEST_CASE(the_longest_unused_goes_and_what_is_held_stays) {
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_has_one_owner) {
-  const place here;
+  const artifact_place here;
   const auto store = opened(here.path + "/store");
   const auto second = artifact_store::open(here.path + "/store", 1000);
   BOOST_REQUIRE(!second.ok());
@@ -446,7 +446,7 @@ BOOST_AUTO_TEST_CASE(a_folder_has_one_owner) {
 }
 
 BOOST_AUTO_TEST_CASE(several_that_want_the_same_get_it_sent_once) {
-  const place here;
+  const artifact_place here;
   const auto agent = opened(here.path + "/agent");
   const auto one = content(1000, 'a'), two = content(250, 'b');
   for (const auto* name : {"a", "again", "x/a"}) here.write(std::string("hub/") + name, one);
@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(several_that_want_the_same_get_it_sent_once) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_gone_fails_alone) {
-  const place here;
+  const artifact_place here;
   const auto agent = opened(here.path + "/agent");
   const auto one = content(1000, 'a'), gone = content(900, 'b');
   here.write("hub/a", one);
@@ -490,7 +490,7 @@ BOOST_AUTO_TEST_CASE(what_is_gone_fails_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(who_asks_for_what_is_not_offered_or_too_much_is_refused) {
-  const place here;
+  const artifact_place here;
   const auto one = content(1000, 'a'), secret = content(1000, 's');
   here.write("hub/a", one);
   here.write("hub/s", secret);
@@ -546,7 +546,7 @@ BOOST_AUTO_TEST_CASE(who_asks_for_what_is_not_offered_or_too_much_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_part_is_the_same_message_however_it_is_written_and_read) {
-  const place here;
+  const artifact_place here;
   const auto one = content(70'000, 'a');
   here.write("hub/a", one);
   artifact_sender sender;
@@ -585,7 +585,7 @@ BOOST_AUTO_TEST_CASE(a_part_is_the_same_message_however_it_is_written_and_read) 
 }
 
 BOOST_AUTO_TEST_CASE(parts_that_were_not_asked_for_end_the_connection) {
-  const place here;
+  const artifact_place here;
   const auto agent = opened(here.path + "/agent");
   const auto one = content(300, 'a');
   const manifest m{{file("a", one)}};
@@ -616,7 +616,7 @@ BOOST_AUTO_TEST_CASE(parts_that_were_not_asked_for_end_the_connection) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_contents_fail_when_they_have_come_and_the_next_go_on) {
-  const place here;
+  const artifact_place here;
   const auto agent = opened(here.path + "/agent");
   const auto one = content(300, 'a'), two = content(300, 'b');
   std::deque<wire::v1::ArtifactFetch> asks;
@@ -635,7 +635,7 @@ BOOST_AUTO_TEST_CASE(wrong_contents_fail_when_they_have_come_and_the_next_go_on)
     p.set_data(two.substr(ask.offset(), ask.length())); // of either
     BOOST_REQUIRE(r.take(p).ok());
   }
-  BOOST_TEST(told == (std::vector<std::string>{"network", "good"}), boost::test_tools::per_element());
+  BOOST_TEST(told == (std::vector<std::string>{"network", "good"}), per_element);
   BOOST_TEST(r.idle());
   BOOST_TEST(r.in_flight() == 0u);
 }

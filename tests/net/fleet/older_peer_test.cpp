@@ -41,7 +41,7 @@ void add_from_the_future(Message& to) {
   to.GetReflection()->MutableUnknownFields(&to)->AddLengthDelimited(1000, "what this version cannot know");
 }
 
-wire::v1::Orders order(std::uint64_t lease) {
+wire::v1::Orders order_of_lease(std::uint64_t lease) {
   wire::v1::Orders out;
   auto& t = *out.add_tasks();
   t.set_number(1);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(an_agent_without_what_is_newest_gets_work_and_its_answers_c
   agent.say(me);
   BOOST_REQUIRE(agent.hear().has_agent_welcome());
   std::optional<measure::run_result> got;
-  w.server->order(w.there.at("old"), 0, w.some_trial(), nullptr, [&](measure::run_result r) { got = std::move(r); });
+  w.server->order_of_lease(w.there.at("old"), 0, w.some_trial(), nullptr, [&](measure::run_result r) { got = std::move(r); });
   const auto orders = agent.hear();
   BOOST_REQUIRE(orders.has_orders());
   Envelope answer;
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(an_agent_that_knows_more_is_spoken_to_as_this_version_speak
   agent.say(me);
   BOOST_REQUIRE(agent.hear().has_agent_welcome());
   int answered = 0;
-  w.server->order(w.there.at("young"), 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
+  w.server->order_of_lease(w.there.at("young"), 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
   const auto orders = agent.hear();
   Envelope answer;
   auto& a = *answer.mutable_answers()->add_answers();
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(an_agent_works_for_a_hub_that_knows_less_and_for_one_that_k
     if (more) add_from_the_future(*in.mutable_agent_welcome());
     hub.say(in);
     Envelope orders;
-    *orders.mutable_orders() = order(5);
+    *orders.mutable_orders() = order_of_lease(5);
     if (more) add_from_the_future(*orders.mutable_orders()->mutable_orders(0));
     hub.say(orders);
     w.until([&] { return a.slots[0]->in_hand != nullptr; });

@@ -12,7 +12,7 @@ using namespace attune::net;
 using fleet::pass;
 using fleet::peer_session;
 using wire::v1::Envelope;
-using step = peer_session::step;
+using session_step = peer_session::step;
 
 namespace {
 
@@ -20,7 +20,7 @@ const pass agent_pass{true, false, false, false, {}, {}, {}};
 const pass client_pass{false, true, true, false, {}, {}, {}};
 
 /// One message of each kind that a peer may try, by the number of its field.
-Envelope message(Envelope::BodyCase what) {
+Envelope message_of_kind(Envelope::BodyCase what) {
   Envelope out;
   const auto* field = Envelope::descriptor()->FindFieldByNumber(what);
   BOOST_REQUIRE(field != nullptr);
@@ -29,24 +29,24 @@ Envelope message(Envelope::BodyCase what) {
   return out;
 }
 
-std::vector<Envelope::BodyCase> all_kinds() {
+std::vector<Envelope::BodyCase> all_message_kinds() {
   std::vector<Envelope::BodyCase> out;
   const auto* body = Envelope::descriptor()->FindOneofByName("body");
   for (int i = 0; i < body->field_count(); ++i)
-    out.push_back(static_cast<Envelope::BodyCase>(body->field(i)->number()));
+    out.push_back(static_cast<Envelope::BodyCase>(body->field(i)->number_of_step()));
   return out;
 }
 
 /// The steps that it takes; -1 where it refuses.
-int does(peer_session& s, Envelope::BodyCase what) {
-  const auto r = s.take(message(what));
+int taken_as(peer_session& s, Envelope::BodyCase what) {
+  const auto r = s.take(message_of_kind(what));
   return r ? static_cast<int>(*r) : -1;
 }
-int number(step s) { return static_cast<int>(s); }
+int number_of_step(session_step s) { return static_cast<int>(s); }
 
-peer_session greeted(std::optional<pass> known) {
+peer_session greeted_session(std::optional<pass> known) {
   peer_session s(fleet::fleet_abilities(), std::move(known));
-  BOOST_REQUIRE(does(s, Envelope::kHello) == number(step::greet));
+  BOOST_REQUIRE(taken_as(s, Envelope::kHello) == number_of_step(session_step::greet));
   return s;
 }
 
@@ -55,20 +55,20 @@ peer_session greeted(std::optional<pass> known) {
 BOOST_AUTO_TEST_SUITE(peer_session_suite)
 
 BOOST_AUTO_TEST_CASE(nothing_comes_before_the_greeting_and_it_comes_once) {
-  for (const auto what : all_kinds()) {
+  for (const auto what : all_message_kinds()) {
     peer_session s(fleet::fleet_abilities(), pass::everything());
-    BOOST_TEST((does(s, what) >= 0) == (what == Envelope::kHello));
+    BOOST_TEST((taken_as(s, what) >= 0) == (what == Envelope::kHello));
   }
-  auto s = greeted(pass::everything());
-  BOOST_TEST(does(s, Envelope::kHello) == -1);
-  // And then nothing is a step any more.
-  for (const auto what : all_kinds()) BOOST_TEST(does(s, what) == -1);
+  auto s = greeted_session(pass::everything());
+  BOOST_TEST(taken_as(s, Envelope::kHello) == -1);
+  // And then nothing is a session_step any more.
+  for (const auto what : all_message_kinds()) BOOST_TEST(taken_as(s, what) == -1);
 }
 
 BOOST_AUTO_TEST_CASE(who_has_shown_no_token_may_show_one_and_nothing_else) {
-  for (const auto what : all_kinds()) {
-    auto s = greeted({});
-    const auto r = s.take(message(what));
+  for (const auto what : all_message_kinds()) {
+    auto s = greeted_session({});
+    const auto r = s.take(message_of_kind(what));
     if (what == Envelope::kAuthenticate) {
       BOOST_TEST(r.ok());
       continue;
@@ -80,19 +80,19 @@ BOOST_AUTO_TEST_CASE(who_has_shown_no_token_may_show_one_and_nothing_else) {
 }
 
 BOOST_AUTO_TEST_CASE(a_token_is_shown_once_and_says_what_its_peer_may_do) {
-  auto s = greeted({});
-  BOOST_TEST(does(s, Envelope::kAuthenticate) == number(step::authenticate));
-  BOOST_TEST(does(s, Envelope::kAuthenticate) == -1);
-  s = greeted({});
-  BOOST_TEST(does(s, Envelope::kAuthenticate) == number(step::authenticate));
+  auto s = greeted_session({});
+  BOOST_TEST(taken_as(s, Envelope::kAuthenticate) == number_of_step(session_step::authenticate));
+  BOOST_TEST(taken_as(s, Envelope::kAuthenticate) == -1);
+  s = greeted_session({});
+  BOOST_TEST(taken_as(s, Envelope::kAuthenticate) == number_of_step(session_step::authenticate));
   BOOST_TEST((s.admit({}).err() == refused_token()));
-  for (const auto what : all_kinds()) BOOST_TEST(does(s, what) == -1);
+  for (const auto what : all_message_kinds()) BOOST_TEST(taken_as(s, what) == -1);
 
   const auto with = [](const pass& may, Envelope::BodyCase what) {
-    auto one = greeted({});
-    BOOST_REQUIRE(does(one, Envelope::kAuthenticate) == number(step::authenticate));
+    auto one = greeted_session({});
+    BOOST_REQUIRE(taken_as(one, Envelope::kAuthenticate) == number_of_step(session_step::authenticate));
     BOOST_REQUIRE(one.admit(may).ok());
-    const auto r = one.take(message(what));
+    const auto r = one.take(message_of_kind(what));
     return r.ok() ? "yes" : r.err() == refused_deed() ? "no" : "never";
   };
   BOOST_TEST(with(agent_pass, Envelope::kAgentHello) == "yes");
@@ -113,38 +113,38 @@ BOOST_AUTO_TEST_CASE(an_agent_says_what_agents_say_and_a_client_what_clients_say
   const auto in = [](const auto& all, Envelope::BodyCase what) {
     return std::find(all.begin(), all.end(), what) != all.end();
   };
-  for (const auto what : all_kinds()) {
-    auto a = greeted(pass::everything());
-    BOOST_REQUIRE(does(a, Envelope::kAgentHello) == number(step::come));
+  for (const auto what : all_message_kinds()) {
+    auto a = greeted_session(pass::everything());
+    BOOST_REQUIRE(taken_as(a, Envelope::kAgentHello) == number_of_step(session_step::come));
     a.let_in();
-    BOOST_TEST((does(a, what) >= 0) == in(of_agents, what), "agent: field " << what);
-    auto c = greeted(pass::everything());
-    BOOST_REQUIRE(does(c, Envelope::kPing) == number(step::ping));
-    BOOST_TEST((does(c, what) >= 0) == in(of_clients, what), "client: field " << what);
+    BOOST_TEST((taken_as(a, what) >= 0) == in(of_agents, what), "agent: field " << what);
+    auto c = greeted_session(pass::everything());
+    BOOST_REQUIRE(taken_as(c, Envelope::kPing) == number_of_step(session_step::ping));
+    BOOST_TEST((taken_as(c, what) >= 0) == in(of_clients, what), "client: field " << what);
     // Before it is let in it is neither.
-    auto early = greeted(pass::everything());
-    BOOST_REQUIRE(does(early, Envelope::kAgentHello) == number(step::come));
-    if (in(of_agents, what)) BOOST_TEST(does(early, what) == -1);
+    auto early = greeted_session(pass::everything());
+    BOOST_REQUIRE(taken_as(early, Envelope::kAgentHello) == number_of_step(session_step::come));
+    if (in(of_agents, what)) BOOST_TEST(taken_as(early, what) == -1);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_client_has_credit_for_so_many_questions_and_parts_only_while_it_submits) {
-  auto s = greeted(pass::everything());
+  auto s = greeted_session(pass::everything());
   for (std::uint32_t i = 0; i < peer_session::questions_most; ++i)
-    BOOST_REQUIRE(does(s, i % 2 == 0 ? Envelope::kListDevices : Envelope::kSubmit) >= 0);
+    BOOST_REQUIRE(taken_as(s, i % 2 == 0 ? Envelope::kListDevices : Envelope::kSubmit) >= 0);
   BOOST_TEST(s.open_questions() == peer_session::questions_most);
-  BOOST_TEST(does(s, Envelope::kPing) == number(step::ping)); // costs nothing
-  BOOST_TEST(does(s, Envelope::kArtifactPart) == number(step::part));
+  BOOST_TEST(taken_as(s, Envelope::kPing) == number_of_step(session_step::ping)); // costs nothing
+  BOOST_TEST(taken_as(s, Envelope::kArtifactPart) == number_of_step(session_step::part));
   s.answered();
-  BOOST_TEST(does(s, Envelope::kFollow) == number(step::ask));
-  BOOST_TEST(does(s, Envelope::kFollow) == -1);
-  auto idle = greeted(pass::everything());
-  BOOST_TEST(does(idle, Envelope::kArtifactPart) == -1);
+  BOOST_TEST(taken_as(s, Envelope::kFollow) == number_of_step(session_step::ask));
+  BOOST_TEST(taken_as(s, Envelope::kFollow) == -1);
+  auto idle = greeted_session(pass::everything());
+  BOOST_TEST(taken_as(idle, Envelope::kArtifactPart) == -1);
 }
 
 // Any messages in any order, against what must hold whatever they are.
 BOOST_AUTO_TEST_CASE(no_order_of_messages_gets_anybody_further_than_he_may) {
-  const auto kinds = all_kinds();
+  const auto kinds = all_message_kinds();
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     random_engine random(seed);
     const pass passes[] = {agent_pass, client_pass, pass::everything()};
@@ -158,19 +158,19 @@ BOOST_AUTO_TEST_CASE(no_order_of_messages_gets_anybody_further_than_he_may) {
                         : !greeted_        ? Envelope::kHello
                         : !admitted        ? Envelope::kAuthenticate
                                            : kinds[random.below(kinds.size())];
-      const auto r = s.take(message(what));
+      const auto r = s.take(message_of_kind(what));
       if (!r) {
         over = true;
         BOOST_TEST((s.at() == peer_session::stage::over));
         continue;
       }
       BOOST_REQUIRE(!over);
-      BOOST_REQUIRE(greeted_ == (*r != step::greet));
+      BOOST_REQUIRE(greeted_ == (*r != session_step::greet));
       greeted_ = true;
       switch (*r) {
-      case step::greet:
+      case session_step::greet:
         break;
-      case step::authenticate:
+      case session_step::authenticate:
         if (random.chance(0.2)) {
           BOOST_REQUIRE(!s.admit({}).ok());
           over = true;
@@ -179,29 +179,29 @@ BOOST_AUTO_TEST_CASE(no_order_of_messages_gets_anybody_further_than_he_may) {
           admitted = true;
         }
         break;
-      case step::come:
+      case session_step::come:
         BOOST_REQUIRE((admitted && real.work && !agent));
         if (random.chance(0.9)) {
           s.let_in();
           agent = true;
         }
         break;
-      case step::leave:
+      case session_step::leave:
         over = true;
         [[fallthrough]];
-      case step::beat:
-      case step::answers:
-      case step::fetch:
+      case session_step::beat:
+      case session_step::answers:
+      case session_step::fetch:
         BOOST_REQUIRE(agent);
         break;
-      case step::submit:
-      case step::part:
+      case session_step::submit:
+      case session_step::part:
         BOOST_REQUIRE((admitted && real.tune && !agent));
         break;
-      case step::ask:
+      case session_step::ask:
         BOOST_REQUIRE((admitted && !agent && (what != Envelope::kManage || real.manage)));
         break;
-      case step::ping:
+      case session_step::ping:
         BOOST_REQUIRE((admitted && real.watch && !agent));
         break;
       }
