@@ -92,7 +92,8 @@ status check(const manifest& m) {
     return network_error("more than " + std::to_string(manifest::files_most) + " files are named");
   std::uint64_t all = 0;
   for (const auto& f : m.files) {
-    if (!stays_below(f.path)) return network_error("the path " + quoted(f.path, 100) + " does not stay below its folder");
+    if (!stays_below(f.path))
+      return network_error("the path " + quoted(f.path, 100) + " does not stay below its folder");
     if (f.link.size() > manifest::path_most || f.link.find('\0') != std::string::npos || (f.folder && !f.link.empty()))
       return network_error("the link " + quoted(f.path, 100) + " is none");
     if (f.size > (std::uint64_t{1} << 60) || (all += f.size) > (std::uint64_t{1} << 60))

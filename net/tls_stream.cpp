@@ -186,7 +186,7 @@ struct tls_stream::state : std::enable_shared_from_this<state> {
 };
 
 tls_stream::tls_stream(asio::ip::tcp::socket socket, tls_ptr settings)
-    : state_(std::make_shared<state>(std::move(socket), std::move(settings))) {}
+    : settings_(std::move(settings)), state_(std::make_shared<state>(std::move(socket), settings_)) {}
 tls_stream::tls_stream(tls_stream&&) noexcept = default;
 tls_stream::~tls_stream() = default;
 

@@ -76,6 +76,7 @@ private:
   void write(const char* from, std::size_t n, moved done);
 
   struct state;
+  tls_ptr settings_;
   std::shared_ptr<state> state_;
 };
 
