@@ -464,7 +464,10 @@ status fleet_server::submit(agent_id who, peer& p, const Envelope& message) {
     at->second.session.answered();
     at->second.wire->send(out.SerializeAsString());
   };
-  // What was kept is read through before it is believed: not on this thread.
+  if (!takes_long_to_check(*files, *files_)) {
+    p.bring->want(*files, then);
+    return {};
+  }
   asio::post(reading_, [self = shared_from_this(), who, files = std::move(*files), then = std::move(then)]() mutable {
     for (const auto& f : files.files) self->files_->has(f.contents);
     // Not the last owner here: it would wait for this thread.
