@@ -27,6 +27,8 @@ namespace attune::cli {
 
 namespace {
 
+constexpr std::uint64_t cache_bytes = std::uint64_t{4} << 30;
+
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "agent";
@@ -131,13 +133,15 @@ int run_agent(const agent_options& options, const std::string& typed, output& io
     how.cpus = places.slots;
     if (!places.remark.empty()) io.message(places.remark);
   }
-  if (options.confine) {
-    auto means = confinement();
-    for (const auto& m : means.messages) io.message(m);
-    how.confine = means.apply;
-  }
-  auto processes = measure::supervisor::create();
+  const auto confine = confinement_of(options);
+  if (!confine) return io.fail(confine.err());
+  measure::supervisor_options supervised;
+  supervised.confine = *confine;
+  auto processes = measure::supervisor::create(std::move(supervised));
   if (!processes) return io.fail(processes.err());
+  auto left = confinement_left(*confine, (*processes)->network_taken());
+  for (const auto& m : left.messages) io.message(m);
+  how.confine = std::move(left.apply);
   how.processes = *processes;
   std::string cache = options.cache;
   if (cache.empty()) {
@@ -145,7 +149,7 @@ int run_agent(const agent_options& options, const std::string& typed, output& io
     if (!made) return io.fail(made.err());
     cache = *made;
   }
-  auto files = net::fleet::blob_store::open(cache);
+  auto files = net::artifact_store::open(cache, cache_bytes);
   if (!files) return io.fail(files.err());
   how.files = *files;
   // The threads that start processes are there already, and are not raised with this one: what is measured cannot keep

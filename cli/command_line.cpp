@@ -44,9 +44,9 @@ how_many read_places(const std::string& option, const std::string& text) {
 struct raw {
   std::string store, trials, time, strategy, seed, reuse, slots, builders, spec, task, sample, index, contains, top,
       format, target, hub, token_file, ca_file, certificate, key, attach, listen, name, device, cache, drain, undrain,
-      ban, unban, cancel, recorded, seeds, workers, svg, policy, output, file, folder, source, older_than, keep_best,
-      boundary, reservoir, dashboard, log_format, log_level, session, shell;
-  std::vector<std::string> specs, targets, files, labels, sessions;
+      ban, unban, cancel, user, recorded, seeds, workers, svg, policy, output, file, folder, source, older_than,
+      keep_best, boundary, reservoir, dashboard, log_format, log_level, session, shell;
+  std::vector<std::string> specs, targets, files, labels, sessions, limits;
   std::string token_role, token_name, token_id;
   bool unpinned = false;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
@@ -430,7 +430,18 @@ that is started again goes on with it, and measures nothing twice.
     agent->add_option("--cache", r.cache, "Keep files that were sent in this folder (else for this process)")
         ->type_name("DIR");
     agent->add_flag("--confine", r.confine,
-                    "What runs gains no privileges, writes no core, and has no network where that can be had");
+                    "What runs gains no privileges, writes no core, has a temporary folder of its own, and no "
+                    "network where that can be had");
+    agent->add_option("--user", r.user, "With --confine, as root: what runs is this user's (a name, or any number)")
+        ->type_name("NAME");
+    agent
+        ->add_option("--limit", r.limits,
+                     "With --confine, for each process: memory=4G, processes=256, files=1024 (open), "
+                     "filesize=1G, cpu=10m; may be repeated")
+        ->type_name("WHAT=MOST")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     agent->add_flag("--systemd", r.systemd, "Print a unit file that starts this command, and end");
     agent->footer(R"(It dials the hub (again and again where it must), takes a lease for every run, and
 ends what runs when the hub is lost. Devices with the same class and machine share
@@ -799,6 +810,43 @@ replay_command_options read_replay(const raw& r) {
   return o;
 }
 
+/// `memory=4G` and its like.
+std::pair<int, rlim_t> read_limit(const std::string& text) {
+  const auto equals = text.find('=');
+  const auto name = text.substr(0, equals);
+  const auto most = equals == std::string::npos ? std::string() : text.substr(equals + 1);
+  const auto bad = [&](const std::string& want) {
+    return usage_fault{"--limit " + name + " must be " + want + ", not '" + most + "'"};
+  };
+  const auto size = [&]() -> rlim_t {
+    constexpr std::string_view units = "KMGT";
+    std::string digits = most;
+    unsigned shift = 0;
+    if (const auto at = digits.empty() ? units.npos : units.find(digits.back()); at != units.npos) {
+      shift = 10 * (static_cast<unsigned>(at) + 1);
+      digits.pop_back();
+    }
+    const auto n = parse_integer(digits);
+    if (!n || *n < 1 || *n > (std::int64_t{1} << (62 - shift))) throw bad("a size, such as 512M or 4G");
+    return static_cast<rlim_t>(*n) << shift;
+  };
+  const auto count = [&]() -> rlim_t {
+    const auto n = parse_integer(most);
+    if (!n || *n < 1 || *n > 1'000'000'000) throw bad("a number");
+    return static_cast<rlim_t>(*n);
+  };
+  if (name == "memory") return {RLIMIT_AS, size()};
+  if (name == "filesize") return {RLIMIT_FSIZE, size()};
+  if (name == "processes") return {RLIMIT_NPROC, count()};
+  if (name == "files") return {RLIMIT_NOFILE, count()};
+  if (name == "cpu") {
+    const auto t = parse_duration(most);
+    if (!t || *t < std::chrono::seconds(1)) throw bad("a time of at least a second, such as 90s or 10m");
+    return {RLIMIT_CPU, static_cast<rlim_t>(std::chrono::ceil<std::chrono::seconds>(*t).count())};
+  }
+  throw usage_fault{"--limit has no '" + name + "': memory, processes, files, filesize, cpu"};
+}
+
 agent_options read_agent(const raw& r) {
   agent_options o;
   o.hub = read_hub(r);
@@ -815,6 +863,14 @@ agent_options read_agent(const raw& r) {
   }
   o.cache = r.cache;
   o.confine = r.confine;
+  o.user = r.user;
+  for (const auto& l : r.limits) {
+    const auto limit = read_limit(l);
+    for (const auto& [known, most] : o.limits)
+      if (known == limit.first) throw usage_fault{"--limit gives '" + l.substr(0, l.find('=')) + "' twice"};
+    o.limits.push_back(limit);
+  }
+  if (!o.confine && (!o.user.empty() || !o.limits.empty())) throw usage_fault{"--user and --limit need --confine"};
   o.systemd = r.systemd;
   return o;
 }

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <system_error>
+#include <unistd.h>
 
 namespace attune::measure {
 
@@ -134,11 +135,32 @@ result<std::string> scratch::make_folder() {
       auto lock = make_root(root_);
       if (!lock) return lock.err();
       lock_ = std::move(*lock);
+      if (user_) chmod(root_.c_str(), 0711);
     }
     if (mkdir(path.c_str(), 0700) == 0) return path;
     code = errno;
   }
   return error{errc::io, "cannot make the folder '" + path + "': " + std::strerror(code), {}};
+}
+
+status scratch::admit(uid_t user, gid_t group) {
+  if (chmod(root_.c_str(), 0711) != 0)
+    return error{errc::io, "cannot open the folder '" + root_ + "': " + std::strerror(errno), {}};
+  user_ = {user, group};
+  return {};
+}
+
+status scratch::hand_over(const std::string& folder) {
+  if (!user_) return {};
+  const auto give = [&](const std::string& path) { return lchown(path.c_str(), user_->first, user_->second) == 0; };
+  std::error_code code;
+  bool good = true;
+  fs::recursive_directory_iterator at(folder, code);
+  for (const fs::recursive_directory_iterator end; !code && good && at != end; at.increment(code))
+    good = give(at->path().string());
+  if (code || !good || !give(folder))
+    return error{errc::io, "cannot give the folder '" + folder + "' to the user of what runs", {}};
+  return {};
 }
 
 void remove_tree(const std::string& folder) noexcept {
