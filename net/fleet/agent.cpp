@@ -97,6 +97,7 @@ void agent::attach(link_ptr link) {
   Envelope out;
   *out.mutable_hello() = hello_of(fleet_abilities(), options_.self.boot.view());
   wire_->send(out.SerializeAsString());
+  beat(); // one that says nothing more in the middle of its greeting is gone as well
 }
 
 void agent::take(std::string_view body) {
@@ -160,9 +161,11 @@ void agent::beat() {
     if (ec || !self || !self->wire_) return;
     if (self->options_.clock->monotonic() - self->heard_ > self->lease_)
       return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
-    Envelope out;
-    out.mutable_heartbeat()->set_number(++self->beats_);
-    self->wire_->send(out.SerializeAsString());
+    if (self->let_in_) {
+      Envelope out;
+      out.mutable_heartbeat()->set_number(++self->beats_);
+      self->wire_->send(out.SerializeAsString());
+    }
     self->beat();
   });
 }
