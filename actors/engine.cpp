@@ -34,6 +34,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -615,14 +616,23 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
     if (!opened) return opened.err();
     i->store = std::move(*opened);
   }
-  if (i->options.host != nullptr) {
-    i->system = i->options.host;
-  } else {
-    i->config = std::make_unique<quiet_config>();
-    i->own = std::make_unique<caf::actor_system>(*i->config);
-    i->system = i->own.get();
+  try {
+    if (i->options.host != nullptr) {
+      i->system = i->options.host;
+    } else {
+      i->config = std::make_unique<quiet_config>();
+      i->own = std::make_unique<caf::actor_system>(*i->config);
+      i->system = i->own.get();
+    }
+    i->spawn_all();
+  } catch (const std::system_error& e) {
+    // CAF counts a thread before it starts it, and would wait for its end: what was begun is left as it is.
+    static_cast<void>(i.release());
+    return error{errc::internal,
+                 "no thread can be started: " + e.code().message() +
+                     ": the limit of processes (ulimit -u) or of memory is reached",
+                 {}};
   }
-  i->spawn_all();
   return std::unique_ptr<engine>(new engine(std::move(i)));
 }
 
@@ -639,6 +649,7 @@ namespace {
 
 /// A step of a session's past, for whoever deals.
 budget_step past_step(const storage::session_step& s) {
+  if (!s.result) return {}; // an estimate
   const auto* m = s.result->measured();
   return {m != nullptr ? std::optional(m->value) : std::nullopt, 0, s.result->at,
           s.from_cache ? nanoseconds(0) : s.result->phases.run};
@@ -749,7 +760,9 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
           setup->search->replay_amendment(step, s.config, s.key, s.result, *s.amends);
         else
           setup->search->replay(step, s.config, s.key, s.result);
-        if (part != nullptr && part->past != nullptr && !s.amends) part->past->push_back(past_step(s));
+        const auto* failed = s.result ? s.result->failed() : nullptr;
+        const bool counts = failed == nullptr || failed->kind != failure_kind::internal;
+        if (part != nullptr && part->past != nullptr && !s.amends && counts) part->past->push_back(past_step(s));
       });
       if (!read) return read.err();
     }

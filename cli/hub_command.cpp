@@ -4,6 +4,7 @@
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "cli/tune_end.hpp"
+#include "measure/scratch.hpp"
 #include "net/address.hpp"
 #include "net/fleet/hub.hpp"
 #include "net/fleet/local_peer.hpp"
@@ -18,6 +19,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <ostream>
 #include <thread>
@@ -30,6 +32,8 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
         {errc::store_unusable, "no folder for the store is known: give --store DIR or set ATTUNE_STORE", {}});
   auto at = net::parse_address(options.listen, true);
   if (!at) return io.fail(at.err());
+  // Where it builds. A machine on which nothing can be run is told before anything is begun.
+  if (const auto room = measure::scratch::open({}); !room) return io.fail(room.err());
   // Signals first: one that comes while the store is opened must not be lost.
   std::mutex lock;
   std::condition_variable ended;
@@ -65,10 +69,13 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   auto work = asio::make_work_guard(loop);
   std::thread wire([&loop] { loop.run(); });
   const auto stop = [&] {
+    if (!wire.joinable()) return;
     work.reset();
     loop.stop();
     wire.join();
   };
+  // Also where something throws, for want of a thread.
+  const std::shared_ptr<void> at_the_end(nullptr, [&](void*) { stop(); });
 
   std::mutex saying;
   net::fleet::hub_options how;
