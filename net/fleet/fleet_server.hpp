@@ -119,6 +119,7 @@ private:
     measure::artifact_ptr built;
     std::shared_ptr<const std::vector<file_entry>> folder;
     run_callback done;
+    bool stopped = false; ///< it was asked to end it early
   };
   struct peer {
     link_ptr wire;

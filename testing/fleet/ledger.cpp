@@ -111,9 +111,8 @@ void fleet_ledger::look(const handled& h) {
   } else if (h.to == "scheduler" && tells_an_end(m)) {
     const auto at = in_hand_.find(h.from);
     if (at == in_hand_.end()) return;
-    if (const auto* why = failure_told(m);
-        why != nullptr && is_infrastructure(why->kind) && why->kind != failure_kind::cancelled &&
-        at->second != trial_id())
+    if (const auto* why = failure_told(m); why != nullptr && is_infrastructure(why->kind) &&
+                                           why->kind != failure_kind::cancelled && at->second != trial_id())
       trials_[at->second].failed_at.insert(h.from);
     in_hand_.erase(at);
   }
