@@ -96,6 +96,7 @@ void agent::attach(link_ptr link) {
       [weak](const error& why) {
         if (const auto self = weak.lock()) self->lose(why);
       });
+  beat(); // one that says nothing more in the middle of its greeting is gone as well
 }
 
 void agent::take(std::string_view body) {
@@ -103,7 +104,7 @@ void agent::take(std::string_view body) {
   Envelope message;
   status done;
   if (const auto part = let_in_ ? read_part(body) : std::nullopt) {
-    heard_ = options_.clock.monotonic();
+    heard_ = options_.clock->monotonic();
     done = bring_->take(*part);
   } else if (!message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
     done = bad_message("a message cannot be read");
@@ -158,9 +159,11 @@ void agent::beat() {
     if (ec || !self || !self->wire_) return;
     if (self->options_.clock->monotonic() - self->heard_ > self->lease_)
       return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
-    Envelope out;
-    out.mutable_heartbeat()->set_number(++self->beats_);
-    self->wire_->send(out.SerializeAsString());
+    if (self->let_in_) {
+      Envelope out;
+      out.mutable_heartbeat()->set_number(++self->beats_);
+      self->wire_->send(out.SerializeAsString());
+    }
     self->beat();
   });
 }
