@@ -2,6 +2,7 @@
 
 #include "cli/output.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <fcntl.h>
 #include <new>
@@ -22,15 +23,14 @@ constexpr std::string_view descriptors_are_out =
     "nothing more can be opened: the limit of descriptors (ulimit -n) is reached";
 
 bool is_want_of_descriptors(const std::exception& e) {
+  // By number: Asio's codes have a category of their own.
   const auto* system = dynamic_cast<const std::system_error*>(&e);
-  return system != nullptr && (system->code() == std::errc::too_many_files_open ||
-                               system->code() == std::errc::too_many_files_open_in_system);
+  return system != nullptr && (system->code().value() == EMFILE || system->code().value() == ENFILE);
 }
 
 bool is_want_of_threads(const std::exception& e) {
   const auto* system = dynamic_cast<const std::system_error*>(&e);
-  return system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
-                               system->code() == std::errc::not_enough_memory);
+  return system != nullptr && (system->code().value() == EAGAIN || system->code().value() == ENOMEM);
 }
 
 /// Without memory: what write(2) can do.

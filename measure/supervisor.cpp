@@ -784,9 +784,13 @@ result<std::shared_ptr<supervisor>> supervisor::create(supervisor_options option
   sweep_cgroups();
   auto folders = measure::scratch::open(options.temporary);
   if (!folders) return folders.err();
-  auto body = std::make_shared<impl>(std::move(options), std::move(*folders));
-  if (auto running = body->run(); !running) return running.err();
-  return std::shared_ptr<supervisor>(new supervisor(std::move(body)));
+  try {
+    auto body = std::make_shared<impl>(std::move(options), std::move(*folders));
+    if (auto running = body->run(); !running) return running.err();
+    return std::shared_ptr<supervisor>(new supervisor(std::move(body)));
+  } catch (const std::system_error& e) {
+    return error{errc::io, std::string("processes cannot be watched: ") + e.what(), {}};
+  }
 }
 
 supervisor::supervisor(std::shared_ptr<impl> body) : body_(std::move(body)) {}
