@@ -146,6 +146,9 @@ class supervisor::impl : public std::enable_shared_from_this<supervisor::impl> {
 public:
   impl(supervisor_options options, std::unique_ptr<measure::scratch> folders)
       : options_(std::move(options)), scratch_(std::move(folders)), work_(asio::make_work_guard(io_)) {
+    // What Asio opens for itself is opened here, where it can be told that it cannot be.
+    const asio::posix::stream_descriptor descriptors(io_);
+    const asio::steady_timer timers(io_);
     static std::atomic<unsigned> serial{0};
     mark_ = own_stamp().text() + "-" + std::to_string(serial++) + ".";
     null_ = above_standard(open("/dev/null", O_RDWR | O_CLOEXEC));
