@@ -19,6 +19,9 @@ constexpr std::string_view memory_is_out =
 constexpr std::string_view threads_are_out =
     "no thread or process can be started: the limit of them (ulimit -u) or of memory is reached; what was measured is "
     "kept, and the same command goes on with the rest";
+constexpr std::string_view nothing_is_in_order =
+    "after a failure not all could be ended in order, most likely for want of threads or memory; what was measured is "
+    "kept, and the same command goes on with the rest";
 constexpr std::string_view descriptors_are_out =
     "nothing more can be opened: the limit of descriptors (ulimit -n) is reached";
 
@@ -48,6 +51,8 @@ void end_without_memory() { end_at_once(memory_is_out); }
 [[noreturn]] void end_by_exception() {
   try {
     if (const auto why = std::current_exception()) std::rethrow_exception(why);
+    // A second failure while the first unwinds, such as a thread that is not joined any more.
+    if (std::uncaught_exceptions() > 0) end_at_once(nothing_is_in_order);
   } catch (const std::bad_alloc&) {
     end_at_once(memory_is_out);
   } catch (const std::exception& e) {
