@@ -373,7 +373,7 @@ std::vector<starved_cell> fleet_cells() {
        [] {
          return hub_sweep("as", {60 * mb, 100 * mb, 200 * mb, 400 * mb, 700 * mb}, false);
        }},
-      {"hub/descriptors-in-the-middle", true,
+      {"hub/descriptors-in-the-middle", false,
        [] { return fleet_squeezed("hub", "descriptors", RLIMIT_NOFILE, open_files, false); }},
       {"hub/processes-in-the-middle", false,
        [] { return fleet_squeezed("hub", "processes and threads", RLIMIT_NPROC, one_more, true); }},
@@ -382,7 +382,7 @@ std::vector<starved_cell> fleet_cells() {
       {"hub/callers", true, callers},
       {"hub/disk", false, hub_disk},
       {"hub/folders", false, hub_folders},
-      {"agent/descriptors-in-the-middle", true,
+      {"agent/descriptors-in-the-middle", false,
        [] { return fleet_squeezed("agent", "descriptors", RLIMIT_NOFILE, open_files, false); }},
       {"agent/processes-in-the-middle", false,
        [] { return fleet_squeezed("agent", "processes and threads", RLIMIT_NPROC, one_more, true); }},

@@ -381,7 +381,7 @@ std::vector<starved_cell> tune_cells() {
        [] {
          return sweep("nproc", {3, 12}, true);
        }},
-      {"tune/processes-in-the-middle", true,
+      {"tune/processes-in-the-middle", false,
        [] { return in_the_middle("processes and threads", RLIMIT_NPROC, nothing_more, true); }},
       {"tune/memory", false,
        [] {
@@ -390,15 +390,15 @@ std::vector<starved_cell> tune_cells() {
                        700 * mb, 1000 * mb, 1500 * mb},
                       false);
        }},
-      {"tune/little-memory", true, [] { return sweep("as", {150 * mb}, false); }},
-      {"tune/memory-in-the-middle", true, [] { return in_the_middle("memory", RLIMIT_AS, address_space, false); }},
+      {"tune/little-memory", false, [] { return sweep("as", {150 * mb}, false); }},
+      {"tune/memory-in-the-middle", false, [] { return in_the_middle("memory", RLIMIT_AS, address_space, false); }},
       {"tune/file-size", false,
        [] {
          return sweep("fsize", {4096, 65536, mb}, false);
        }},
       {"tune/disk", false, a_full_disk},
       {"tune/folders", true, folders},
-      {"tune/stops", true, stops},
+      {"tune/stops", false, stops},
       {"tune/clock", false, the_clock},
   };
 }
