@@ -80,7 +80,16 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
     // Its beginning was interrupted, or SCHEMA is gone: the database itself says what it is, before it is touched.
     auto look = database::open(i->place.path(), true);
     if (!look) {
-      if (options.read_only) return look.err();
+      if (!options.read_only) {
+        // It is made whole below.
+      } else if (look.err().message.find("Column family not found") != std::string::npos) {
+        return error{errc::store_unusable,
+                     "there is no store in '" + i->place.path() +
+                         "' yet: its making was interrupted, and attune tune goes on with it",
+                     {}};
+      } else {
+        return look.err();
+      }
     } else {
       std::string text;
       v1::Meta meta;
