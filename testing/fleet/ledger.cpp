@@ -197,6 +197,8 @@ void fleet_ledger::reported(const tuning_report& r, std::uint64_t configurations
     broken("the best is measured",
            last.empty() ? "nothing was measured" : "something was measured, nothing is reported");
   if (!r.best || !r.side_by_side.empty()) return;
+  // Another search of the same task may have run its own finalists since.
+  if (std::any_of(records_.begin(), records_.end(), [](const auto& one) { return one.why != purpose::search; })) return;
   const auto least =
       std::min_element(last.begin(), last.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (r.best->result->measured()->value != least->second)
