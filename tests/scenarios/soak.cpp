@@ -235,7 +235,8 @@ private:
     const auto stats = at_.attune({"db", "stats", "--json"}).document();
     must(stats["records"] == jobs_done_ * soak_job_trials,
          "records: " + stats["records"].dump() + ", jobs: " + std::to_string(jobs_done_));
-    must(at_.survivors().empty(), "a process is left: " + at_.survivors().front());
+    const auto left = at_.survivors();
+    must(left.empty(), "a process is left: " + (left.empty() ? "" : left.front()));
     must(fs::is_empty(at_.temporary()), "files are left");
     summary_ = "\nJobs of " + std::to_string(soak_job_trials) + " trials: " + std::to_string(jobs_done_) +
                "; records " + stats["records"].dump() + ", none lost, none doubled; agents came " +

@@ -283,7 +283,7 @@ std::vector<starved_row> hub_folders() {
                       f.start_hub({{"TMPDIR", f.at.path("other")}});
                       f.begin();
                       fs::remove_all(f.at.path("other"));
-                      f.end(150s, 4); // what had been built and not been sent yet
+                      f.end(150s, 16); // what had been built ahead and not been sent yet
                       return last_said(f.fleet.hub().err());
                     }),
           fleet_row("agent", "its temporary folder deleted in the middle", [] {
