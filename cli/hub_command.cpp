@@ -5,6 +5,7 @@
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "cli/tune_end.hpp"
+#include "measure/scratch.hpp"
 #include "net/address.hpp"
 #include "net/audit_log.hpp"
 #include "net/fleet/hub.hpp"
@@ -20,6 +21,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <ostream>
 #include <thread>
@@ -32,6 +34,8 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
         {errc::store_unusable, "no folder for the store is known: give --store DIR or set ATTUNE_STORE", {}});
   auto at = net::parse_address(options.listen, true);
   if (!at) return io.fail(at.err());
+  // Where it builds. A machine on which nothing can be run is told before anything is begun.
+  if (const auto room = measure::scratch::open({}); !room) return io.fail(room.err());
   // Signals first: one that comes while the store is opened must not be lost.
   std::mutex lock;
   std::condition_variable ended;
@@ -70,10 +74,13 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   auto work = asio::make_work_guard(loop);
   std::thread wire([&loop] { loop.run(); });
   const auto stop = [&] {
+    if (!wire.joinable()) return;
     work.reset();
     loop.stop();
     wire.join();
   };
+  // Also where something throws, for want of a thread.
+  const std::shared_ptr<void> at_the_end(nullptr, [&](void*) { stop(); });
 
   std::mutex saying;
   bool told = false;

@@ -353,6 +353,8 @@ bool is_infrastructure(const launch_result& result) noexcept {
   if (result.failed == launch_result::step::clone || result.failed == launch_result::step::counter ||
       result.failed == launch_result::step::confine)
     return true;
+  // The folder of the spec or of the trial, which were there when the search began.
+  if (result.failed == launch_result::step::directory) return true;
   switch (result.code) {
   case EAGAIN:
   case ENOMEM:

@@ -77,7 +77,7 @@ bool builds_here(const task_spec& spec) {
 
 agent::agent(asio::io_context& loop, agent_options options, events tell)
     : loop_(loop), options_(std::move(options)), tell_(std::move(tell)), greeting_(options_.shown), timer_(loop) {
-  options_.self.boot = draw();
+  if (options_.self.boot == key128()) options_.self.boot = draw();
   slots_.resize(options_.self.slots);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     if (options_.make_runner) {
@@ -118,7 +118,7 @@ void agent::attach(link_ptr link) {
                                                  *out.mutable_artifact_fetch() = ask;
                                                  if (const auto to = weak.lock()) to->send(out.SerializeAsString());
                                                });
-  heard_ = system_time().monotonic();
+  heard_ = options_.clock->monotonic();
   const std::weak_ptr<agent> weak = weak_from_this();
   {
     const std::lock_guard guard(hearing_->lock);
@@ -150,7 +150,7 @@ void agent::take(std::string_view body) {
 }
 
 status agent::handle(const Envelope& message) {
-  heard_ = system_time().monotonic();
+  heard_ = options_.clock->monotonic();
   if (!greeting_.over()) {
     if (auto good = greeting_.take(*wire_, message); !good) return good;
     Envelope out;
@@ -193,7 +193,7 @@ void agent::beat() {
   timer_.async_wait([weak = weak_from_this()](const asio::error_code& ec) {
     const auto self = weak.lock();
     if (ec || !self || !self->wire_) return;
-    if (system_time().monotonic() - self->heard_ > self->lease_)
+    if (self->options_.clock->monotonic() - self->heard_ > self->lease_)
       return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
     Envelope out;
     out.mutable_heartbeat()->set_number(++self->beats_);
@@ -271,7 +271,7 @@ status agent::order(const wire::v1::Order& in) {
     return {};
   }
 
-  auto limit = std::make_shared<asio::steady_timer>(loop_, options_.bring_limit);
+  auto limit = std::make_shared<timer>(loop_, options_.bring_limit);
   limit->async_wait([weak = weak_from_this(), at = in.slot(), epoch = s.epoch](const asio::error_code& ec) {
     if (const auto self = weak.lock(); self && !ec)
       self->answer(at, epoch, failed(failure_kind::internal, "its files did not come in time"));

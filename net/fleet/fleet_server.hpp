@@ -12,9 +12,9 @@
 #include "net/fleet/peer_session.hpp"
 #include "net/fleet/registry.hpp"
 #include "net/link.hpp"
+#include "net/timer.hpp"
 
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 
 #include <atomic>
@@ -186,7 +186,7 @@ private:
   std::map<std::pair<agent_id, std::uint32_t>, std::deque<std::pair<trial_ptr, bool>>> listing_;
   std::unordered_set<task_ptr> loud_;
   std::vector<agent_id> dirty_; ///< peers with orders to be sent
-  asio::steady_timer silence_;
+  timer silence_;
   asio::thread_pool reading_{1}; ///< lists what was built, checks what was kept
   std::string part_;             ///< the last one that was sent: its memory
   bool closed_ = false;

@@ -6,6 +6,7 @@
 #include "net/fleet/job.hpp"
 #include "net/fleet/matching.hpp"
 #include "net/store_messages.hpp"
+#include "net/timer.hpp"
 #include "net/tokens.hpp"
 #include "storage/convert.hpp"
 
@@ -128,6 +129,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   std::map<std::string, std::uint64_t> owners; ///< their numbers for the engine
   std::uint64_t next_owner = 1;
   std::thread desk;
+  std::unique_ptr<timer> looks; ///< where it has no thread
 
   void say(const std::string& text) {
     if (options.log) options.log(text);
@@ -139,17 +141,23 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       const std::lock_guard guard(lock);
       todo.push_back(std::move(what));
     }
-    news.notify_one();
+    if (options.desk == nullptr) return news.notify_one();
+    asio::post(*options.desk, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->turn();
+    });
   }
 
   // --- devices, on the loop's thread ---
 
   void came(agent_id who, const description& what) {
     if (closing) return;
-    {
-      const std::lock_guard guard(lock);
-      ready[what.name] = what;
-    }
+    slots[who];
+    refresh();
+    // One that is drained gets not even a first order.
+    if (server->devices().ready(who)) offer(who, what);
+  }
+
+  void offer(agent_id who, const description& what) {
     auto& numbers = slots[who];
     const std::weak_ptr<impl> weak = weak_from_this();
     for (std::uint32_t i = 0; i < what.slots; ++i) {
@@ -169,7 +177,6 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       numbers.push_back(engine->add_slot(info, std::make_shared<remote_slot>(server, who, i)));
     }
     refresh();
-    news.notify_one();
   }
 
   void went(agent_id who) {
@@ -179,11 +186,12 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     refresh();
   }
 
-  void changed(agent_id who, bool on) {
+  void changed(agent_id who, const description& what, bool on) {
     const auto at = slots.find(who);
     if (at == slots.end() || closing) return;
     for (const auto number : at->second) engine->rest_slot(number, !on);
     refresh();
+    if (on && at->second.empty()) offer(who, what);
   }
 
   void refresh() {
@@ -409,17 +417,18 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   }
 
   void submit(client_id who, std::uint64_t request, const wire::v1::Submit& what) {
-    std::size_t same = 0;
-    const auto owner = what.owner().empty() ? "~" + std::string(what.client()) : std::string(what.owner());
-    for (const auto& [name, j] : jobs)
-      if (j.owner() == owner) ++same;
-    if (same >= options.jobs_each && !jobs.contains(job_folder::name_of(what)))
-      return fail(who, request,
-                  {errc::network,
-                   "this client has " + std::to_string(same) + " jobs under way, as many as it may; wait for one",
-                   {}});
+    // What is under way is followed: its folder stays as it is.
     const auto name = job_folder::name_of(what);
     if (!jobs.contains(name)) {
+      std::size_t same = 0;
+      const auto owner = what.owner().empty() ? "~" + std::string(what.client()) : std::string(what.owner());
+      for (const auto& [other, j] : jobs)
+        if (j.owner() == owner) ++same;
+      if (same >= options.jobs_each)
+        return fail(who, request,
+                    {errc::network,
+                     "this client has " + std::to_string(same) + " jobs under way, as many as it may; wait for one",
+                     {}});
       auto made = job_folder::create(jobs_folder, what, *server->files());
       if (!made) return fail(who, request, made.err());
       open_job j(std::move(*made));
@@ -439,11 +448,8 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     server->reply(who, request, std::move(out));
     auto& j = jobs.at(name);
     j.followers.push_back({who, request, what.output()});
-    j.said.clear();
-    if (j.tasks.empty()) {
-      if (!begin(j)) jobs.erase(name);
-      return;
-    }
+    j.said.clear(); // it begins when the jobs are looked at, right after this
+    if (j.tasks.empty()) return;
     // It is under way: the same again may have another priority.
     if (const auto priority = what.options().priority();
         priority != j.where.submission().options().priority() && j.where.set_priority(priority)) {
@@ -758,43 +764,62 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       if (std::erase_if(j.followers, [who](const follower& f) { return f.who == who; }) > 0) set_audience(j);
   }
 
-  void work() {
+  /// Until the jobs are looked at again where nothing is asked.
+  nanoseconds pause() const {
     using namespace std::chrono_literals;
+    if (jobs.empty()) return 10s;
+    return std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); }) ? 200ms
+                                                                                                            : 1s;
+  }
+
+  void work() {
     for (;;) {
-      std::deque<std::function<void()>> batch;
       {
         std::unique_lock guard(lock);
-        const bool watched =
-            std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); });
-        news.wait_for(guard,
-                      jobs.empty() ? 10s
-                      : watched    ? 200ms
-                                   : 1000ms,
-                      [this] { return stopping || !todo.empty(); });
+        news.wait_for(guard, pause(), [this] { return stopping || !todo.empty(); });
         if (stopping) return;
-        batch.swap(todo);
       }
-      for (const auto& f : batch) f();
-      for (auto at = jobs.begin(); at != jobs.end();) at = look(at->second) ? std::next(at) : jobs.erase(at);
-      std::vector<std::string> lines;
-      for (const auto& [name, j] : jobs) {
-        std::uint64_t done = 0;
-        for (const auto& t : j.tasks) done += t.last.counts.proposed;
-        lines.push_back(name + " " + j.where.submission().file() + ": " +
-                        (j.tasks.empty() ? "waits for a device" : std::to_string(done) + " trials"));
-      }
-      auto shares = clients_now();
-      const auto waits = engine->waiting();
-      std::uint32_t without = 0;
-      for (const auto& [name, j] : jobs)
-        without += j.tasks.empty() ||
-                   std::any_of(j.tasks.begin(), j.tasks.end(), [](const running& t) { return t.unserved.has_value(); });
-      const std::lock_guard guard(lock);
-      job_lines.swap(lines);
-      clients.swap(shares);
-      waiting = waits;
-      unserved = without;
+      turn();
     }
+  }
+
+  void look_again() {
+    looks->expires_after(pause());
+    looks->async_wait([weak = weak_from_this()](const asio::error_code& ec) {
+      const auto self = weak.lock();
+      if (ec || !self) return;
+      self->turn();
+      self->look_again();
+    });
+  }
+
+  void turn() {
+    std::deque<std::function<void()>> batch;
+    {
+      const std::lock_guard guard(lock);
+      if (stopping) return;
+      batch.swap(todo);
+    }
+    for (const auto& f : batch) f();
+    for (auto at = jobs.begin(); at != jobs.end();) at = look(at->second) ? std::next(at) : jobs.erase(at);
+    std::vector<std::string> lines;
+    for (const auto& [name, j] : jobs) {
+      std::uint64_t done = 0;
+      for (const auto& t : j.tasks) done += t.last.counts.proposed;
+      lines.push_back(name + " " + j.where.submission().file() + ": " +
+                      (j.tasks.empty() ? "waits for a device" : std::to_string(done) + " trials"));
+    }
+    auto shares = clients_now();
+    const auto waits = engine->waiting();
+    std::uint32_t without = 0;
+    for (const auto& [name, j] : jobs)
+      without += j.tasks.empty() ||
+                 std::any_of(j.tasks.begin(), j.tasks.end(), [](const running& t) { return t.unserved.has_value(); });
+    const std::lock_guard guard(lock);
+    job_lines.swap(lines);
+    clients.swap(shares);
+    waiting = waits;
+    unserved = without;
   }
 
   /// The clients that have jobs, and what they have of the slots. Owners without a job are forgotten.
@@ -819,6 +844,17 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     std::vector<wire::v1::ClientShare> all;
     for (auto& [owner, c] : out) all.push_back(std::move(c));
     return all;
+  }
+
+  /// On the loop's thread, from another one; returns when it is done.
+  void on_loop(const std::function<void()>& what) {
+    if (options.desk != nullptr) return what();
+    std::promise<void> done;
+    asio::post(loop, [&] {
+      what();
+      done.set_value();
+    });
+    done.get_future().wait();
   }
 
   // --- what happens, on the engine's thread ---
@@ -879,6 +915,8 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   how.builders = i->options.builders;
   how.apart = true;
   how.share_time = true;
+  how.host = i->options.host;
+  how.turn = i->options.turn;
   // The job's own patience is to strike first.
   how.no_slot_wait = i->options.device_patience + std::chrono::minutes(1);
   auto engine = actors::engine::start(how);
@@ -896,7 +934,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   fleet_server::events tell;
   tell.came = [p = i.get()](agent_id who, const description& what) { p->came(who, what); };
   tell.went = [p = i.get()](agent_id who) { p->went(who); };
-  tell.changed = [p = i.get()](agent_id who, const description&, bool on) { p->changed(who, on); };
+  tell.changed = [p = i.get()](agent_id who, const description& what, bool on) { p->changed(who, what, on); };
   tell.asked = [p = i.get()](client_id who, std::uint64_t request, const Envelope& message) {
     p->asked_by(who, request, message);
   };
@@ -927,7 +965,12 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
     i->jobs.emplace(name, std::move(j));
   }
   if (!i->bans->list().empty()) i->refuse();
-  i->desk = std::thread([p = i.get()] { p->work(); });
+  if (i->options.desk != nullptr) {
+    i->looks = std::make_unique<timer>(*i->options.desk);
+    i->look_again();
+  } else {
+    i->desk = std::thread([p = i.get()] { p->work(); });
+  }
   return std::unique_ptr<hub>(new hub(std::move(i)));
 }
 
@@ -937,7 +980,8 @@ hub::~hub() {
     impl_->stopping = true;
   }
   impl_->news.notify_all();
-  impl_->desk.join();
+  if (impl_->desk.joinable()) impl_->desk.join();
+  impl_->looks.reset();
   // While devices may still come and go, so that what is lost now is not waited for.
   for (auto& [name, j] : impl_->jobs) j.cancel();
   for (auto& [name, j] : impl_->jobs) {
@@ -945,19 +989,9 @@ hub::~hub() {
     for (auto& t : j.tasks)
       if (t.session) t.session->wait_for(std::chrono::minutes(1));
   }
-  std::promise<void> closed;
-  asio::post(impl_->loop, [&] {
-    impl_->closing = true;
-    closed.set_value();
-  });
-  closed.get_future().wait();
+  impl_->on_loop([this] { impl_->closing = true; });
   impl_->engine.reset();
-  std::promise<void> gone;
-  asio::post(impl_->loop, [&] {
-    impl_->server->close();
-    gone.set_value();
-  });
-  gone.get_future().wait();
+  impl_->on_loop([this] { impl_->server->close(); });
 }
 
 void hub::adopt(link_ptr link) { impl_->server->adopt(std::move(link)); }
