@@ -157,6 +157,12 @@ std::uint64_t artifact_store::bytes() const {
   return held_;
 }
 
+std::uint64_t artifact_store::unchecked(const digest& d) const {
+  const std::lock_guard guard(lock_);
+  const auto at = entries_.find(d);
+  return at != entries_.end() && at->second.whole && !at->second.checked ? at->second.size : 0;
+}
+
 result<std::optional<artifact_store::pin>> artifact_store::get(const digest& d) {
   std::uint64_t size = 0;
   bool checked = false;

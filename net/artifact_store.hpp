@@ -66,6 +66,9 @@ public:
 
   bool has(const digest& d) override;
   result<std::unique_ptr<incoming>> receive(const digest& d, std::uint64_t size) override;
+  /// How many bytes get() would have to read before it believes it: what an earlier process has left; 0 also where it
+  /// is not there.
+  std::uint64_t unchecked(const digest& d) const;
   /// None where it is not there (any more). Errors: io.
   result<std::optional<pin>> get(const digest& d);
 

@@ -146,6 +146,14 @@ result<manifest> from(const file_entries& in) {
   return out;
 }
 
+bool takes_long_to_check(const manifest& m, const artifact_store& store) {
+  constexpr std::uint64_t quick = 4u << 20; // some milliseconds
+  std::uint64_t bytes = 0;
+  for (const auto& f : m.files)
+    if (f.has_contents()) bytes += store.unchecked(f.contents);
+  return bytes > quick;
+}
+
 result<manifest> list_files(const std::string& folder, const std::vector<std::string>& names) {
   manifest out;
   for (const auto& name : names) {

@@ -48,6 +48,10 @@ void to(const manifest& from, file_entries& out);
 /// Errors: network, as check().
 result<manifest> from(const file_entries& in);
 
+/// Whether what `store` has of it has so much of an earlier process's to be read through that this is for another
+/// thread than a connection's.
+bool takes_long_to_check(const manifest& m, const artifact_store& store);
+
 /// The named files below `folder`, through symbolic links; each is read, for its hash. Errors: invalid_spec, for what
 /// does not stay below or is no ordinary file; io.
 result<manifest> list_files(const std::string& folder, const std::vector<std::string>& names);

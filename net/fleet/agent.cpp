@@ -132,6 +132,7 @@ void agent::attach(link_ptr link) {
       [weak](const error& why) {
         if (const auto self = weak.lock()) self->lose(why);
       });
+  beat(); // one that says nothing more in the middle of its greeting is gone as well
 }
 
 void agent::take(std::string_view body) {
@@ -139,7 +140,7 @@ void agent::take(std::string_view body) {
   Envelope message;
   status done;
   if (const auto part = let_in_ ? read_part(body) : std::nullopt) {
-    heard_ = system_time().monotonic();
+    heard_ = options_.clock->monotonic();
     done = bring_->take(*part);
   } else if (!message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
     done = bad_message("a message cannot be read");
@@ -195,9 +196,11 @@ void agent::beat() {
     if (ec || !self || !self->wire_) return;
     if (self->options_.clock->monotonic() - self->heard_ > self->lease_)
       return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
-    Envelope out;
-    out.mutable_heartbeat()->set_number(++self->beats_);
-    self->wire_->send(out.SerializeAsString());
+    if (self->let_in_) {
+      Envelope out;
+      out.mutable_heartbeat()->set_number(++self->beats_);
+      self->wire_->send(out.SerializeAsString());
+    }
     self->beat();
   });
 }
@@ -295,6 +298,7 @@ status agent::order(const wire::v1::Order& in) {
 void agent::bring(const manifest& needed, std::function<void(const status&)> then) {
   if (std::none_of(needed.files.begin(), needed.files.end(), [](const auto& f) { return f.has_contents(); }))
     return then({});
+  if (!takes_long_to_check(needed, *options_.files)) return bring_->want(needed, then);
   asio::post(laying_, [self = shared_from_this(), needed, wire = wire_, then = std::move(then)]() mutable {
     for (const auto& f : needed.files)
       if (f.has_contents()) self->options_.files->has(f.contents);

@@ -636,17 +636,16 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       auto& names_ = asked[(*of)->identity.target_form];
       names_.insert(where.asked.begin(), where.asked.end());
     }
-    const bool near = j.where.submission().options().near();
-    const auto id = actors::session_id(**of, near, j.budget.has_value());
+    const auto id = actors::session_id(**of, j.budget.has_value());
     for (const auto& [name, other] : jobs)
       for (const auto& t : other.tasks)
-        if (actors::session_id(*t.of, other.where.submission().options().near(), other.budget.has_value()) == id)
+        if (actors::session_id(*t.of, other.budget.has_value()) == id)
           return error{errc::invalid_spec,
                        spec.name + ": the job " + name +
                            " has the same session under way; follow it with --attach, or "
                            "give another --seed",
                        spec.file};
-    actors::tuning_request out{*of, *space, j.where.submission().options().remeasure(), false, near};
+    actors::tuning_request out{*of, *space, j.where.submission().options().remeasure(), false};
     out.share = terms_of(j);
     return out;
   }
