@@ -230,7 +230,9 @@ void heard(allocator_self self, const budget_news& news) {
     take(self, news.member, step, false);
     s.setup.newest = std::max(s.setup.newest, step.record);
   }
-  if (news.window > 0) s.setup.budget->set_room(s.setup.shares[news.member].place, news.window);
+  // They have one window, wherever they run: who is opened first must not be the only one with room.
+  if (news.window > 0)
+    for (const auto& share : s.setup.shares) s.setup.budget->set_room(share.place, news.window);
   if (news.stopping || news.report) s.setup.budget->leave(news.member);
   if (news.report) m.report = news.report;
   deal(self);

@@ -77,6 +77,8 @@ struct joint_session::impl {
   opener_actor opens;
   std::mutex lock;
   std::vector<std::optional<session>> sessions; ///< of the tasks that were opened
+  schedulers::share_terms terms;
+  bool closed = false; ///< let go by its owner
   std::shared_ptr<const joint_report> report;
 };
 

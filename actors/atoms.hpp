@@ -42,6 +42,8 @@ using wire = caf::atom_constant<caf::atom("wire")>;
 using again = caf::atom_constant<caf::atom("again")>;
 using measure = caf::atom_constant<caf::atom("measure")>;
 using aside = caf::atom_constant<caf::atom("aside")>;
+using share = caf::atom_constant<caf::atom("share")>;
+using refuse = caf::atom_constant<caf::atom("refuse")>;
 using join = caf::atom_constant<caf::atom("join")>;
 using leave = caf::atom_constant<caf::atom("leave")>;
 

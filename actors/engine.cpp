@@ -224,6 +224,8 @@ struct session::impl {
   caf::actor_system* system = nullptr;
   std::function<void()> turn; ///< engine_options::turn
   tuner_actor tuner;
+  session_number number = 0;
+  scheduler_actor scheduler;
   std::mutex lock;
   report_ptr report;
   bool gone = false;   ///< the tuner ended without a report: the engine was destroyed
@@ -303,6 +305,10 @@ void session::cancel() {
 }
 void session::pause() { caf::anon_send(impl_->tuner, atom::pause::value); }
 void session::resume() { caf::anon_send(impl_->tuner, atom::resume::value); }
+
+void session::share(const schedulers::share_terms& terms) {
+  caf::anon_send(impl_->scheduler, atom::share::value, session_number{impl_->number}, terms);
+}
 
 tuner_status session::progress() {
   tuner_status out;
@@ -462,6 +468,7 @@ void engine::impl::spawn_all() {
     scheduling.margin += bringing_patience;
     scheduling.dispatcher.admission = {1, most_builders, most_builders};
     scheduling.dispatcher.no_place_wait = options.no_slot_wait;
+    scheduling.dispatcher.by_time = options.share_time;
   }
   const bool turns = store && options.take_turns;
   // The commands' own limits are the supervisor's; this one, behind them, must not count the waiting.
@@ -527,6 +534,10 @@ void engine::impl::stop_all() {
     const std::lock_guard guard(lock);
     together.swap(joints);
   }
+  std::erase_if(together, [](const auto& j) {
+    const std::lock_guard guard(j->lock);
+    return j->closed;
+  });
   for (const auto& j : together) caf::anon_send(j->dealer, atom::cancel::value);
   for (const auto& j : together) {
     caf::scoped_actor self{*system};
@@ -583,7 +594,10 @@ void engine::impl::stop_all() {
       s->hearers.clear();
     }
   }
-  for (const auto& s : open) s->tuner = nullptr;
+  for (const auto& s : open) {
+    s->tuner = nullptr;
+    s->scheduler = nullptr;
+  }
   for (const auto& j : together) {
     const std::lock_guard guard(j->lock);
     j->dealer = nullptr;
@@ -773,6 +787,11 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
   open->system = system;
   open->turn = options.turn;
   open->tuner = system->spawn(tuner, setup, cache, scheduler, recorder, watch);
+  open->number = number;
+  open->scheduler = scheduler;
+  // Before it can begin.
+  if (request.share != schedulers::share_terms{})
+    caf::anon_send(scheduler, atom::share::value, session_number{number}, request.share);
   {
     const std::lock_guard guard(lock);
     // Those that were let go are gone when their hearers are.
@@ -842,8 +861,11 @@ result<joint_session> engine::tune_together(const joint_request& request) {
   joint->system = i.system;
   joint->turn = i.options.turn;
   joint->sessions.resize(request.tasks.size());
+  joint->terms = request.share;
+  joint->terms.among = static_cast<std::uint32_t>(std::max<std::size_t>(1, request.tasks.size()));
   std::vector<task_ptr> tasks;
   std::map<std::pair<std::string, std::string>, std::uint32_t> kinds;
+  std::map<std::string, std::uint32_t> places;
   std::shared_ptr<const storage::store> view;
   if (i.store) {
     const auto now = i.store->view();
@@ -864,6 +886,10 @@ result<joint_session> engine::tune_together(const joint_request& request) {
         return error{errc::invalid_spec, "task '" + one.of->spec.name + "' is given twice", one.of->spec.file};
     schedulers::shared_task share;
     share.weight = one.of->spec.weight;
+    // On machines of their own, tasks for different ones do not wait for each other.
+    if (i.options.apart)
+      share.place = places.try_emplace(one.of->identity.target_key.hex(), static_cast<std::uint32_t>(places.size()))
+                        .first->second;
     const auto& metric = one.of->metric();
     share.kind = kinds
                      .try_emplace({one.of->spec.name, metric.name + ' ' + to_string(metric.direction)},
@@ -926,12 +952,17 @@ result<joint_session> engine::tune_together(const joint_request& request) {
                         std::vector<budget_step>* past) -> opened_task {
     const auto whole = weak.lock();
     if (!whole) return {nullptr, error{errc::cancelled, "nobody waits for it any more", {}}};
+    auto asked = all[member];
+    {
+      const std::lock_guard guard(whole->lock);
+      asked.share = whole->terms;
+    }
     auto own = common;
     own.dealer = dealer;
     own.member = member;
     own.up_to = up_to;
     own.past = past;
-    auto got = engine->open(all[member], &own);
+    auto got = engine->open(asked, &own);
     if (!got) return {nullptr, got.err()};
     const std::lock_guard guard(whole->lock);
     whole->sessions[member] = session(*got);
@@ -944,6 +975,10 @@ result<joint_session> engine::tune_together(const joint_request& request) {
   joint->dealer = i.system->spawn(allocator, joint->opens, i.watch);
   {
     const std::lock_guard guard(impl_->lock);
+    std::erase_if(impl_->joints, [](const std::shared_ptr<joint_session::impl>& j) {
+      const std::lock_guard one(j->lock);
+      return j->closed;
+    });
     impl_->joints.push_back(joint);
   }
   // What was begun before says by its results where the budget stands.
@@ -999,6 +1034,28 @@ void engine::rest_slot(std::uint64_t number, bool on) {
     caf::anon_send(impl_->scheduler, atom::pause::value, at->second);
   else
     caf::anon_send(impl_->scheduler, atom::resume::value, at->second);
+}
+
+void engine::refuse(std::function<std::optional<failure>(const trial&)> which) {
+  caf::anon_send(impl_->scheduler, atom::refuse::value, refusal{std::move(which)});
+}
+
+std::vector<schedulers::share_view> engine::shares() {
+  std::vector<schedulers::share_view> out;
+  caf::scoped_actor self{*impl_->system};
+  auto asked = self->request(impl_->scheduler, patience, atom::share::value);
+  if (may_receive(self, impl_->options.turn))
+    asked.receive([&](const share_list& l) { out = l.items; }, [](const caf::error&) {});
+  return out;
+}
+
+std::size_t engine::waiting() {
+  std::size_t out = 0;
+  caf::scoped_actor self{*impl_->system};
+  auto asked = self->request(impl_->scheduler, patience, atom::status::value);
+  if (may_receive(self, impl_->options.turn))
+    asked.receive([&](const scheduler_status& s) { out = s.waiting; }, [](const caf::error&) {});
+  return out;
 }
 
 const std::string& engine::remark() const noexcept { return impl_->places.remark; }

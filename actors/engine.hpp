@@ -3,6 +3,7 @@
 #include "core/budget.hpp"
 #include "core/error.hpp"
 #include "core/task.hpp"
+#include "schedulers/share_terms.hpp"
 #include "search/tuning.hpp"
 #include "storage/store.hpp"
 #include "storage/store_port.hpp"
@@ -63,6 +64,8 @@ struct engine_options {
   /// True: callables are called on the engine's own worker, between two messages. For objectives of microseconds; one
   /// that takes its time would hold up everything else. False: each slot has a thread.
   bool inline_callables = false;
+  /// With `apart`: sessions share the slots' time, not the number of trials.
+  bool share_time = false;
   /// Makes the process the subreaper of its descendants (PR_SET_CHILD_SUBREAPER), so that those which a trial leaves
   /// behind are found. A host with children of its own may not want that.
   bool subreaper = true;
@@ -83,6 +86,7 @@ struct tuning_request {
   bool by_caller = false; ///< the caller measures: session::ask and session::tell
   /// The most trials that it has in flight; 0: its share of engine_options::in_flight.
   std::uint32_t in_flight = 0;
+  schedulers::share_terms share{}; ///< its part of the slots, beside the other sessions
 };
 
 /// A session under way. Copies are the same session. All functions are safe from any thread that is not an actor's.
@@ -102,6 +106,8 @@ public:
   void cancel();
   void pause();
   void resume();
+  /// Its part of the slots from now on.
+  void share(const schedulers::share_terms& terms);
   tuner_status progress();
   /// For by_caller sessions: the next trial, null at the end of the search.
   trial_ptr ask();
@@ -147,6 +153,14 @@ public:
   /// It gets nothing new while it rests; what it has in hand goes on.
   void rest_slot(std::uint64_t number, bool on);
 
+  /// From now on the trials for which it gives a failure are not run, and those in hand are stopped. `which` is called
+  /// on the engine's thread, must be quick, and is called until the next one is given.
+  void refuse(std::function<std::optional<failure>(const trial&)> which);
+  /// What the owners of the sessions have of the slots.
+  std::vector<schedulers::share_view> shares();
+  /// The trials in hand that wait for a place.
+  std::size_t waiting();
+
   /// One line for a person on how the slots came out, where there is something to say; else empty.
   const std::string& remark() const noexcept;
   /// What the cache was asked so far, by all sessions of this engine.
@@ -166,6 +180,7 @@ private:
 struct joint_request {
   std::vector<tuning_request> tasks; ///< their weights are their specs'; by_caller is not for these
   budget_spec budget;
+  schedulers::share_terms share{}; ///< of all of them together
 };
 
 /// The session's name in the store: a digest of task, space (parameters, constraints), strategy and seed, and of

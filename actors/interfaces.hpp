@@ -78,6 +78,11 @@ using scheduler_actor = caf::typed_actor<
     // The same for one of a party (a number of its own): they share one window, and each is told the whole of it.
     caf::reacts_to<atom::attach, session_number, tuner_actor, std::uint32_t, session_number>,
     caf::reacts_to<atom::detach, session_number>,
+    // What is a session's part of the whole, from now on (before it comes, too); and what the owners have.
+    caf::reacts_to<atom::share, session_number, schedulers::share_terms>,
+    caf::replies_to<atom::share>::with<share_list>,
+    // From now on these are not run.
+    caf::reacts_to<atom::refuse, refusal>,
     // Measure these: each ends at the recorder, once.
     caf::reacts_to<atom::measure, trial_batch>,
     // Run this once more. What is measured for good ends at the recorder; a finalist's single run at its tuner

@@ -51,6 +51,35 @@ void joint_session::cancel() {
   if (impl_->dealer) caf::anon_send(impl_->dealer, atom::cancel::value);
 }
 
+void joint_session::share(const schedulers::share_terms& terms) {
+  std::vector<session> open;
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->terms = terms;
+    for (const auto& s : impl_->sessions)
+      if (s) open.push_back(*s);
+  }
+  for (auto& s : open) s.share(terms);
+}
+
+void joint_session::close() {
+  std::vector<session> open;
+  {
+    const std::lock_guard guard(impl_->lock);
+    impl_->closed = true;
+    for (auto& s : impl_->sessions)
+      if (s) open.push_back(*std::exchange(s, std::nullopt));
+    if (impl_->dealer) caf::anon_send_exit(impl_->dealer, caf::exit_reason::user_shutdown);
+    if (impl_->opens) caf::anon_send_exit(impl_->opens, caf::exit_reason::user_shutdown);
+    impl_->dealer = nullptr;
+    impl_->opens = nullptr;
+  }
+  for (auto& s : open) {
+    s.wait_for(std::chrono::seconds(10));
+    s.close();
+  }
+}
+
 tuner_status joint_session::progress(std::size_t task) {
   std::optional<session> one;
   {

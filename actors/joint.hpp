@@ -49,6 +49,10 @@ public:
   void cancel();
   /// Where one of the tasks stands; all zero before it begins.
   tuner_status progress(std::size_t task);
+  /// The part of the slots of all of them together, from now on.
+  void share(const schedulers::share_terms& terms);
+  /// The report has been taken and nothing more is asked: what it holds is let go.
+  void close();
 
   struct impl;
   explicit joint_session(std::shared_ptr<impl> i) : impl_(std::move(i)) {}

@@ -20,6 +20,7 @@
 #include "core/error.hpp"
 #include "core/task.hpp"
 #include "measure/executor.hpp"
+#include "schedulers/share_terms.hpp"
 #include "search/tuning.hpp"
 #include "storage/cache.hpp"
 #include "storage/store.hpp"
@@ -81,6 +82,7 @@ struct run_order {
 };
 struct run_report {
   std::shared_ptr<const measure::run_result> result;
+  std::uint64_t order = 0; ///< INTERNAL: which of its runner's orders; 0: the first that it has in hand
 };
 
 /// A place that offers itself to the scheduler.
@@ -89,6 +91,10 @@ struct place_info {
   std::string device{}; ///< slots of one device have the same, and are lost together; empty: this machine
   /// Whether a slot serves a task; pure, and the same for tasks with equal targets. None: it serves every task.
   std::function<bool(const task&)> serves{};
+  /// Of a slot that takes an order behind the one that it runs: ends this one early, whether it has begun or not (it is
+  /// then answered as `cancelled`); of no effect where it has ended. Quick, from any thread. None: the slot takes one
+  /// at a time, and is told by `cancel`.
+  std::function<void(const trial_ptr&)> stop{};
 };
 
 /// One step of a session for its journal: how a trial ended, and how many had been proposed when the strategy was told.
@@ -273,6 +279,17 @@ struct cache_statistics {
   std::array<std::uint64_t, storage::miss_cause_count> causes{}; ///< of the misses
 };
 
+/// The shares of all owners.
+struct share_list {
+  std::vector<schedulers::share_view> items;
+};
+
+/// Which trials are not to be run, and why: asked when a trial comes, and of all that are in hand when this is said.
+/// Called on the scheduler's thread; it must be quick.
+struct refusal {
+  std::function<std::optional<failure>(const trial&)> of;
+};
+
 struct scheduler_status {
   std::size_t in_hand = 0, waiting = 0, building = 0, running = 0, slots = 0, clients = 0;
   std::uint32_t credits = 0;
@@ -313,3 +330,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::event_batch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::monitor_snapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::cache_statistics)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::scheduler_status)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::share_list)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::actors::refusal)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(attune::schedulers::share_terms)

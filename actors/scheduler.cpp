@@ -17,7 +17,7 @@ using schedulers::job_id;
 using schedulers::place_id;
 
 void perform(scheduler_self self);
-void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr& built);
+void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr& built, std::uint32_t device = 0);
 void share_credits(scheduler_self self);
 void note_company(scheduler_state& s);
 void remove_place(scheduler_self self, place_id id);
@@ -77,6 +77,8 @@ void on_ran(scheduler_self self, place_id slot, job_id id, const measure::run_re
   std::optional<failure> why;
   if (auto* w = in_hand_at(self, slot, id)) {
     account(*w, r.used, r.notes);
+    // Started ahead, and over before it was known to have begun.
+    if (w->phase == &phase_times::queue) pass_to(*w, &phase_times::run, std::max(w->since, now_of(self) - r.elapsed));
     // Since its runs are over, the runner has been cleaning up behind them.
     pass_to(*w, &phase_times::clean, std::min(now_of(self), w->since + r.elapsed));
     why = broken_limit(s, w->what->of, r);
@@ -97,6 +99,7 @@ scheduler_state::work& take_up(scheduler_self self, job_id id, place_id where, n
   pass_to(w, phase, now_of(self));
   w.where = where;
   w.place = s.places.at(where).name;
+  w.device = s.places.at(where).device;
   return w;
 }
 
@@ -112,22 +115,47 @@ void act(scheduler_self self, const schedulers::start_build& a) {
             [self, a](const caf::error&) { remove_place(self, a.builder); });
 }
 
-void act(scheduler_self self, const schedulers::start_run& a) {
-  auto& w = take_up(self, a.job, a.slot, &phase_times::run);
+/// The slot has begun it.
+void note_begun(scheduler_self self, scheduler_state::work& w, job_id job) {
   w.runs_beside = w.builds_beside = 0;
   w.all_served = self->state.core.waiting() == 0;
-  self->state.timed.push_back(a.job);
+  self->state.timed.push_back(job);
   note_company(self->state);
   emit_trial(self, event_kind::run_started, w, w.place);
+}
+
+void act(scheduler_self self, const schedulers::start_run& a) {
+  auto& w = take_up(self, a.job, a.slot, a.ahead ? &phase_times::queue : &phase_times::run);
+  if (!a.ahead) note_begun(self, w, a.job);
   const auto& who = std::get<runner_actor>(self->state.places.at(a.slot).who);
   self->request(who, caf::infinite, atom::run::value, run_order{w.what, w.built})
       .then([self, a](const run_report& r) { on_ran(self, a.slot, a.job, *r.result); },
             [self, a](const caf::error&) { remove_place(self, a.slot); });
 }
 
+void act(scheduler_self self, const schedulers::begin_run& a) {
+  auto& w = self->state.in_hand.at(a.job);
+  pass_to(w, &phase_times::run, now_of(self));
+  note_begun(self, w, a.job);
+}
+
+/// Where a slot may hold two, it is said which.
+bool stop_at(scheduler_self self, place_id id, job_id job) {
+  const auto& s = self->state;
+  const auto at = s.places.find(id);
+  const auto what = s.in_hand.find(job);
+  if (at == s.places.end() || !at->second.stop) return false;
+  if (what != s.in_hand.end()) at->second.stop(what->second.what);
+  return true;
+}
+
+void act(scheduler_self self, const schedulers::stop_ahead& a) { stop_at(self, a.place, a.job); }
+
+void act(scheduler_self self, const schedulers::take_back& a) { self->state.in_hand.at(a.job).where = 0; }
+
 void act(scheduler_self self, const schedulers::stop_place& a) {
   const auto at = self->state.places.find(a.place);
-  if (at == self->state.places.end()) return;
+  if (at == self->state.places.end() || stop_at(self, a.place, a.job)) return;
   std::visit([self](const auto& who) { self->send(who, atom::cancel::value); }, at->second.who);
 }
 
@@ -141,63 +169,96 @@ void note_company(scheduler_state& s) {
     const auto at = s.in_hand.find(id);
     if (at == s.in_hand.end() || at->second.phase != &phase_times::run) return true;
     auto& w = at->second;
-    w.runs_beside = std::max(w.runs_beside, load.running > 0 ? load.running - 1 : 0);
-    w.builds_beside = std::max(w.builds_beside, load.building);
+    const auto running = w.device == 0 ? load.running : s.core.running_on(w.device);
+    w.runs_beside = std::max(w.runs_beside, running > 0 ? running - 1 : 0);
+    // Elsewhere nothing is built beside it.
+    if (!s.options.apart) w.builds_beside = std::max(w.builds_beside, load.building);
     return false;
   });
 }
 
-/// What the controller wants is done, and said.
-void follow(scheduler_self self, const schedulers::noise_decision& decision) {
+/// So many runs at once on a machine, as its watch allows; none: nothing is watched there.
+void admit(scheduler_self self, std::uint32_t device, const schedulers::machine_watch* machine) {
   auto& s = self->state;
+  if (s.options.apart) {
+    s.core.limit_device(device, machine != nullptr ? std::optional(machine->allowed().slots) : std::nullopt,
+                        now_of(self), s.actions);
+    return;
+  }
+  s.core.set_admission(machine != nullptr ? machine->allowed() : s.options.dispatcher.admission, now_of(self),
+                       s.actions);
+  share_credits(self);
+}
+
+/// Whether only the reference is started on a machine.
+void hold(scheduler_self self, std::uint32_t device, bool on) {
+  auto& s = self->state;
+  const auto whose = on ? std::optional(nobody) : std::nullopt;
+  if (s.options.apart)
+    s.core.hold_device(device, whose, now_of(self), s.actions);
+  else
+    s.core.hold_all_but(whose, now_of(self), s.actions);
+}
+
+std::string name_of_device(const scheduler_state& s, std::uint32_t device) {
+  for (const auto& [name, number] : s.devices)
+    if (number == device) return name + ": ";
+  return {};
+}
+
+/// What the controller wants is done, and said.
+void follow(scheduler_self self, std::uint32_t device, const schedulers::noise_decision& decision) {
+  auto& s = self->state;
+  auto& w = s.watches.at(device);
   emit(self, s.watch, [&] {
-    const auto& now = s.machine->allowed();
-    std::string text = decision.text();
-    if (decision.from != decision.to)
-      text += " (now " + std::to_string(now.slots) + (now.slots == 1 ? " timed run" : " timed runs") +
-              " at once, with " + std::to_string(now.beside) + (now.beside == 1 ? " build" : " builds") + " beside)";
+    const auto& now = w.machine.allowed();
+    std::string text = name_of_device(s, device) + decision.text();
+    if (decision.from != decision.to) {
+      text += " (now " + std::to_string(now.slots) + (now.slots == 1 ? " timed run" : " timed runs") + " at once";
+      if (!s.options.apart)
+        text += ", with " + std::to_string(now.beside) + (now.beside == 1 ? " build" : " builds") + " beside";
+      text += ")";
+    }
     return event{event_kind::decided, nobody, nullptr, nullptr, std::move(text), now_of(self)};
   });
-  s.core.set_admission(s.machine->allowed(), now_of(self), s.actions);
-  share_credits(self);
+  admit(self, device, &w.machine);
   std::unordered_map<session_number, trial_batch> doubted;
-  for (const auto id : s.machine->take_suspects()) {
-    const auto at = std::find_if(s.lately.begin(), s.lately.end(), [id](const auto& l) { return l.first == id; });
-    if (at == s.lately.end()) continue;
+  for (const auto id : w.machine.take_suspects()) {
+    const auto at = std::find_if(w.lately.begin(), w.lately.end(), [id](const auto& l) { return l.first == id; });
+    if (at == w.lately.end()) continue;
     doubted[at->second->session].items.push_back(at->second);
-    s.lately.erase(at);
+    w.lately.erase(at);
   }
   for (auto& [number, batch] : doubted)
     if (const auto client = s.clients.find(number); client != s.clients.end())
       self->send(client->second, atom::doubt::value, std::move(batch));
 }
 
-/// Nothing is compared any more, and nobody held back.
-void drop_reference(scheduler_self self) {
-  auto& s = self->state;
-  s.seen_by.reset();
-  s.machine.reset();
-  s.lately.clear();
-  s.core.hold_all_but(std::nullopt, now_of(self), s.actions);
-  s.core.set_admission(s.options.dispatcher.admission, now_of(self), s.actions);
-  share_credits(self);
+/// Nothing is compared there any more, and nobody held back.
+void drop_reference(scheduler_self self, std::uint32_t device) {
+  if (self->state.watches.erase(device) == 0) return;
+  hold(self, device, false);
+  admit(self, device, nullptr);
 }
 
 /// The reference has run: what its time means.
 void took_reference(scheduler_self self, const scheduler_state::work& w, const outcome& o) {
   auto& s = self->state;
-  if (!s.seen_by || s.seen_by->what != w.what) return;
-  s.seen_by->under_way = false;
+  const auto at = s.watches.find(w.device);
+  if (at == s.watches.end() || at->second.seen_by.what != w.what) return;
+  auto& seen_by = at->second.seen_by;
+  seen_by.under_way = false;
   const auto* m = o.measured();
   if (m == nullptr || m->value <= 0) {
-    if (++s.seen_by->failed >= 2) drop_reference(self);
+    if (++seen_by.failed >= 2) drop_reference(self, w.device);
     return;
   }
-  s.seen_by->failed = 0;
+  seen_by.failed = 0;
   const bool slower_is_more = w.what->of->metric().direction == goal::minimize;
-  const auto decision = s.machine->observe(slower_is_more ? m->value : 1 / m->value, o.phases.run, w.runs_beside,
-                                           w.builds_beside, w.all_served && s.core.waiting() == 0, now_of(self));
-  if (decision) follow(self, *decision);
+  const auto decision =
+      at->second.machine.observe(slower_is_more ? m->value : 1 / m->value, o.phases.run, w.runs_beside, w.builds_beside,
+                                 w.all_served && s.core.waiting() == 0, now_of(self));
+  if (decision) follow(self, w.device, *decision);
 }
 
 /// What was measured under the reference's watch: its conditions, and its value without the drift.
@@ -205,8 +266,10 @@ void mark(scheduler_self self, job_id id, const scheduler_state::work& w, outcom
   auto& s = self->state;
   o.around.runs_beside = w.runs_beside;
   o.around.builds_beside = w.builds_beside;
-  if (!s.machine || !s.seen_by) return;
-  const auto seen = s.machine->now();
+  const auto at = s.watches.find(w.device);
+  if (at == s.watches.end()) return;
+  auto& machine = at->second.machine;
+  const auto seen = machine.now();
   o.around.drift = seen.drift;
   o.around.disturbed = seen.disturbed;
   o.around.correction = seen.correction;
@@ -215,47 +278,69 @@ void mark(scheduler_self self, job_id id, const scheduler_state::work& w, outcom
   const auto direction = w.what->of->metric().direction;
   if (auto* m = std::get_if<measurement>(&o.data)) m->value = corrected(m->value, o.around, direction);
   if (auto* b = std::get_if<bound>(&o.data)) b->value = corrected(b->value, o.around, direction);
-  s.machine->ran(o.phases.run);
-  s.machine->ended(id);
-  s.lately.emplace_back(id, w.what);
-  if (s.lately.size() > 1024) s.lately.pop_front();
+  machine.ran(o.phases.run);
+  machine.ended(id);
+  auto& lately = at->second.lately;
+  lately.emplace_back(id, w.what);
+  if (lately.size() > 1024) lately.pop_front();
 }
 
-/// The first trial that ended well is the reference, where its task wants one and what was built for it can be kept.
+/// The first trial that ended well on a machine is its reference, where its task wants one and what was built for it
+/// can be kept.
 void take_as_reference(scheduler_self self, const scheduler_state::work& w, const outcome& o) {
   auto& s = self->state;
   const auto& spec = w.what->of->spec;
-  if (s.seen_by || s.options.apart || !spec.wants_reference() || !o.ok() || o.measured()->value <= 0 ||
+  if (s.watches.contains(w.device) || !spec.wants_reference() || !o.ok() || o.measured()->value <= 0 ||
       measure::builds_in_place(spec) || w.what->why != purpose::search)
     return;
+  if (s.options.apart && (w.device == 0 || builds_at_slot(spec))) return;
   auto what = std::make_shared<trial>(*w.what);
   what->why = purpose::reference;
   what->rival.reset();
-  s.seen_by.emplace(scheduler_state::reference{std::move(what), w.built, w.what->session, false, 0, {}});
   auto options = s.options.watch;
   options.tolerance = spec.measure.accepted_noise();
-  if (options.ladder.empty()) options.ladder = {s.options.dispatcher.admission};
-  s.machine.emplace(std::move(options));
-  s.lately.clear();
-  s.core.set_admission(s.machine->allowed(), now_of(self), s.actions);
+  if (s.options.apart) {
+    const auto slots = static_cast<std::uint32_t>(
+        std::count_if(s.places.begin(), s.places.end(), [&](const auto& p) { return p.second.device == w.device; }));
+    options.ladder = schedulers::admission_ladder(std::max(1u, slots), spec.measure.slots.automatic, 1, false);
+  } else if (options.ladder.empty()) {
+    options.ladder = {s.options.dispatcher.admission};
+  }
+  const auto made =
+      s.watches.emplace(w.device, scheduler_state::watched{{std::move(what), w.built, w.what->session, false, 0},
+                                                           schedulers::machine_watch(std::move(options)),
+                                                           {},
+                                                           false});
+  admit(self, w.device, &made.first->second.machine);
 }
 
-/// Runs the reference where it is due, and holds the others back where it alone may run.
-void look_at_machine(scheduler_self self) {
+/// Runs the references that are due, and holds the others back where a reference alone may run.
+void look_at_machines(scheduler_self self) {
   auto& s = self->state;
-  if (!s.seen_by || !s.machine) return;
+  if (s.watches.empty()) return;
   const auto now = now_of(self);
-  const bool idle = s.in_hand.empty() || (s.in_hand.size() == 1 && s.seen_by->under_way);
-  s.core.hold_all_but(s.machine->holding(now) ? std::optional(nobody) : std::nullopt, now, s.actions);
-  if (idle || s.seen_by->under_way || !s.machine->due(now)) return;
-  s.seen_by->under_way = true;
-  submit(self, s.seen_by->what, s.seen_by->built);
+  const auto under_way = static_cast<std::size_t>(
+      std::count_if(s.watches.begin(), s.watches.end(), [](const auto& w) { return w.second.seen_by.under_way; }));
+  const bool idle = s.in_hand.size() <= under_way;
+  std::vector<std::uint32_t> due;
+  for (auto& [device, w] : s.watches) {
+    const bool holding = w.machine.holding(now);
+    if (holding != w.holding) hold(self, device, w.holding = holding);
+    if (!idle && !w.seen_by.under_way && w.machine.due(now)) due.push_back(device);
+  }
+  for (const auto device : due) {
+    auto& seen_by = s.watches.at(device).seen_by;
+    seen_by.under_way = true;
+    submit(self, seen_by.what, seen_by.built, device);
+  }
 }
 
 /// Its session has gone, and with it what was built.
-void forget_reference(scheduler_self self, session_number number) {
-  auto& s = self->state;
-  if (s.seen_by && s.seen_by->from == number) drop_reference(self);
+void forget_references(scheduler_self self, session_number number) {
+  std::vector<std::uint32_t> gone;
+  for (const auto& [device, w] : self->state.watches)
+    if (w.seen_by.from == number) gone.push_back(device);
+  for (const auto device : gone) drop_reference(self, device);
 }
 
 void end(scheduler_self self, job_id id, outcome o) {
@@ -346,8 +431,11 @@ void act(scheduler_self self, const schedulers::place_stuck& a) {
 void arm(scheduler_self self) {
   auto& s = self->state;
   auto next = s.core.next_deadline();
-  if (s.machine && s.seen_by && !s.seen_by->under_way && !s.in_hand.empty())
-    if (const auto look = s.machine->next_look(now_of(self)); look && (!next || *look < *next)) next = look;
+  if (!s.in_hand.empty())
+    for (const auto& [device, w] : s.watches) {
+      if (w.seen_by.under_way) continue;
+      if (const auto look = w.machine.next_look(now_of(self)); look && (!next || *look < *next)) next = look;
+    }
   if (!next || (s.armed && *s.armed <= *next)) return;
   s.armed = next;
   const auto now = now_of(self);
@@ -366,7 +454,7 @@ void perform(scheduler_self self) {
     }
     s.actions.clear();
     if (looked) break;
-    look_at_machine(self);
+    look_at_machines(self);
   }
   if (!s.ended.empty()) self->send(s.recorder, atom::append::value, finished_batch{std::exchange(s.ended, {})});
   arm(self);
@@ -411,6 +499,7 @@ std::uint32_t kind_of(scheduler_self self, const task_ptr& of) {
 
 schedulers::slot_traits traits_of(scheduler_state& s, const place_info& info) {
   schedulers::slot_traits out;
+  out.ahead = s.options.apart && info.stop != nullptr;
   if (!info.device.empty())
     out.device = s.devices.try_emplace(info.device, static_cast<std::uint32_t>(s.devices.size() + 1)).first->second;
   if (!info.serves) return out;
@@ -424,10 +513,15 @@ void remove_place(scheduler_self self, place_id id) {
   auto& s = self->state;
   const auto at = s.places.find(id);
   if (at == s.places.end()) return;
+  const auto device = at->second.device;
   s.core.remove_place(id, now_of(self), s.actions);
   emit(self, s.watch,
        [&] { return event{event_kind::place_went, 0, nullptr, nullptr, at->second.name, now_of(self)}; });
   s.places.erase(at);
+  // A machine that comes again may be another.
+  if (device != 0 &&
+      std::none_of(s.places.begin(), s.places.end(), [device](const auto& p) { return p.second.device == device; }))
+    drop_reference(self, device);
   slots_changed(self);
   perform(self);
 }
@@ -444,19 +538,20 @@ template <class Handle>
 place_id add_place(scheduler_self self, const place_info& info, const Handle& who) {
   auto& s = self->state;
   const place_id id = s.next_place++;
-  s.places.emplace(id, scheduler_state::place{info.name, who, info.serves});
+  s.places.emplace(id, scheduler_state::place{info.name, who, info.serves, info.stop});
   self->monitor(who);
   emit(self, s.watch, [&] { return event{event_kind::place_came, 0, nullptr, nullptr, info.name, now_of(self)}; });
   return id;
 }
 
-void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr& built) {
+void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr& built, std::uint32_t device) {
   auto& s = self->state;
   const auto now = now_of(self);
   const job_id id = s.next_job++;
   auto& w = s.in_hand[id];
   w.what = t;
   w.built = built;
+  w.device = device;
   w.since = t->why == purpose::reference ? now : t->proposed;
   emit_trial(self, event_kind::queued, w);
   if (s.cancelled.contains(t->session) && t->why == purpose::search) {
@@ -466,6 +561,13 @@ void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr
     end(self, id, std::move(o));
     return;
   }
+  if (s.refused.of && t->why != purpose::reference)
+    if (auto why = s.refused.of(*t)) {
+      outcome o;
+      o.data = std::move(*why);
+      end(self, id, std::move(o));
+      return;
+    }
   const auto& spec = t->of->spec;
   // A slot that is apart does all of what must be done in its own place, in one go.
   const bool builds_there = s.options.apart && builds_at_slot(spec);
@@ -477,7 +579,8 @@ void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr
                           measure::builds_in_place(spec) && !builds_there,
                           build_limit_of(spec, s.options.margin),
                           run_limit,
-                          kind_of(self, t->of)};
+                          kind_of(self, t->of),
+                          device};
   if (s.core.submit(j, now, s.actions)) return;
   outcome o;
   o.data = failure{failure_kind::internal, "the scheduler's queue is full", {}, {}};
@@ -522,20 +625,40 @@ scheduler_actor::behavior_type scheduler(scheduler_self self, recorder_actor rec
   });
   return {
       [self](atom::attach, session_number number, const tuner_actor& who, std::uint32_t wish) {
-        self->state.clients[number] = who;
-        tell_windows(self, self->state.credits.attach(number, wish));
+        auto& s = self->state;
+        s.clients[number] = who;
+        tell_windows(self, s.credits.attach(number, wish, 0, s.terms[number]));
       },
       [self](atom::attach, session_number number, const tuner_actor& who, std::uint32_t wish, session_number party) {
-        self->state.clients[number] = who;
-        tell_windows(self, self->state.credits.attach(number, wish, party));
+        auto& s = self->state;
+        s.clients[number] = who;
+        tell_windows(self, s.credits.attach(number, wish, party, s.terms[number]));
       },
       [self](atom::detach, session_number number) {
         auto& s = self->state;
         s.clients.erase(number);
+        s.terms.erase(number);
         s.cancelled.erase(number);
         s.core.forget(number);
-        forget_reference(self, number);
+        forget_references(self, number);
         tell_windows(self, s.credits.detach(number));
+        perform(self);
+      },
+      [self](atom::share, session_number number, const schedulers::share_terms& terms) {
+        auto& s = self->state;
+        s.terms[number] = terms;
+        s.core.terms(number, terms, now_of(self), s.actions);
+        if (s.clients.contains(number)) tell_windows(self, s.credits.change(number, terms));
+        perform(self);
+      },
+      [self](atom::share) { return share_list{self->state.core.shares()}; },
+      [self](atom::refuse, const refusal& which) {
+        auto& s = self->state;
+        s.refused = which;
+        for (const auto& [id, w] : s.in_hand) {
+          if (!which.of || w.what->why == purpose::reference) continue;
+          if (const auto why = which.of(*w.what)) s.core.refuse({id}, *why, now_of(self), s.actions);
+        }
         perform(self);
       },
       [self](atom::measure, const trial_batch& batch) {
@@ -577,7 +700,9 @@ scheduler_actor::behavior_type scheduler(scheduler_self self, recorder_actor rec
       [self](atom::join, const place_info& info, const runner_actor& who) {
         const auto id = add_place(self, info, who);
         auto& s = self->state;
-        s.core.add_slot(id, now_of(self), s.actions, traits_of(s, info));
+        auto traits = traits_of(s, info);
+        s.places.at(id).device = traits.device;
+        s.core.add_slot(id, now_of(self), s.actions, std::move(traits));
         slots_changed(self);
         perform(self);
         return id;

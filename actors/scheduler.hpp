@@ -24,8 +24,8 @@ struct scheduler_options {
   /// Added to the limits of commands: the process supervisor's own deadline, which is exact, strikes first.
   nanoseconds margin = std::chrono::seconds(5);
   /// The slots are on machines of their own: as many builds as `dispatcher.admission` says go on here whatever runs
-  /// there, as many runs as there are slots, and no reference watches a machine. A change of the slots changes the
-  /// credits.
+  /// there, as many runs as there are slots. Each device is watched by a reference of its own, which is run there alone
+  /// (but not what a slot builds by itself). A change of the slots changes the credits.
   bool apart = false;
   /// How the watch over the machine behaves where a task wants a reference (task_spec::wants_reference): the rungs of
   /// its ladder (empty: `dispatcher.admission` alone). The tolerance is the first such task's.
@@ -52,6 +52,7 @@ struct scheduler_state {
     std::optional<outcome> answer;  ///< the last run's end
     schedulers::place_id where = 0; ///< that has it in hand, or had it last; 0 while it waits to be tried again
     std::string place;              ///< its name
+    std::uint32_t device = 0;       ///< of its last slot
     std::uint32_t runs_beside = 0, builds_beside = 0; ///< at once with its run, at most
     bool all_served = true;                           ///< nothing waited when its run began
   };
@@ -63,6 +64,8 @@ struct scheduler_state {
     std::string name;
     std::variant<builder_actor, runner_actor> who;
     std::function<bool(const task&)> serves; ///< of a slot
+    std::function<void(const trial_ptr&)> stop;
+    std::uint32_t device = 0; ///< its number
   };
   std::unordered_map<schedulers::place_id, place> places;
   schedulers::place_id next_place = 1;
@@ -73,18 +76,21 @@ struct scheduler_state {
   task_ptr kind_of; ///< the last task that was looked up, and its kind
   std::uint32_t kind = 0;
 
-  /// The configuration that is run once now and then, and what it tells.
+  /// The configuration that is run once on a machine now and then, and what it tells.
   struct reference {
     trial_ptr what;
     measure::artifact_ptr built;
     session_number from = 0; ///< it goes with its session
     bool under_way = false;
     std::uint32_t failed = 0; ///< in a row
-    nanoseconds began{0};
   };
-  std::optional<reference> seen_by;
-  std::optional<schedulers::machine_watch> machine;
-  std::deque<std::pair<schedulers::job_id, trial_ptr>> lately; ///< ended under its watch, bounded
+  struct watched {
+    reference seen_by;
+    schedulers::machine_watch machine;
+    std::deque<std::pair<schedulers::job_id, trial_ptr>> lately; ///< ended under its watch, bounded
+    bool holding = false;                                        ///< the others are held back there
+  };
+  std::unordered_map<std::uint32_t, watched> watches; ///< by the device's number; 0: this machine
 
   /// Who asked to work beside the trials: their tickets here, and what they wait for.
   struct aside {
@@ -96,6 +102,8 @@ struct scheduler_state {
   std::uint64_t next_aside = 1;
 
   std::unordered_map<session_number, tuner_actor> clients;
+  std::unordered_map<session_number, schedulers::share_terms> terms;
+  refusal refused;
   std::unordered_set<session_number> cancelled; ///< those of the clients that were called back
   std::vector<finished> ended;                  ///< of this message, to go to the recorder together
   std::vector<schedulers::action> actions;

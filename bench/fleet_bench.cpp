@@ -2,7 +2,9 @@
 // stand-ins for what runs.
 //
 //   fleet_bench [busy] [rate] [wire] [many] [--tls] [--agents N] [--slots N] [--trials N] [--run-ms MS]
+//               [--one-at-a-time]
 //
+// With --one-at-a-time no slot is sent its next order ahead.
 // busy: agents of one slot, runs of 10 ms that sleep: which part of the time the slots run, and how long a free slot
 // waits
 //   for its next run (at the agent, from the end of one to the begin of the next).
@@ -50,6 +52,7 @@ struct settings {
   std::uint32_t agents = 8, slots = 1;
   std::uint64_t trials = 2000;
   double run_ms = 10;
+  bool ahead = true;
 };
 
 nanoseconds now() { return system_time().monotonic(); }
@@ -240,6 +243,8 @@ nanoseconds through_engine(world& w) {
       actors::place_info info;
       info.name = d.name + "/slot" + std::to_string(i);
       info.device = d.name;
+      if (d.ahead && w.options.ahead)
+        info.stop = [to = w.server, who = who, i](const trial_ptr& which) { to->stop(who, i, which); };
       engine->add_slot(info, std::make_shared<remote_slot>(w.server, who, i));
     }
   const auto of = some_task(w.options.trials);
@@ -348,6 +353,8 @@ int main(int argc, char** argv) {
     const auto number = [&] { return i + 1 < argc ? std::strtod(argv[++i], nullptr) : 0; };
     if (word == "--tls")
       s.tls = true;
+    else if (word == "--one-at-a-time")
+      s.ahead = false;
     else if (word == "--agents")
       s.agents = static_cast<std::uint32_t>(number());
     else if (word == "--slots")

@@ -45,13 +45,15 @@ struct raw {
   std::string store, trials, time, strategy, seed, reuse, slots, builders, spec, task, sample, index, contains, top,
       format, target, hub, token_file, ca_file, certificate, key, attach, listen, name, device, cache, drain, undrain,
       ban, unban, cancel, user, recorded, seeds, workers, svg, policy, output, file, folder, source, older_than,
-      keep_best, boundary, reservoir, dashboard, log_format, log_level, session, shell;
+      keep_best, boundary, reservoir, dashboard, log_format, log_level, session, shell, priority, weight, limit,
+      ban_config, unban_config, slurm, least, most, idle, agent_token;
   std::vector<std::string> specs, targets, files, labels, sessions, limits;
   std::string token_role, token_name, token_id;
   bool unpinned = false;
   bool json = false, remeasure = false, offline = false, dry_run = false, quiet = false, all_targets = false,
        count = false, list = false, quick = false, imported = false, stated = false, best_only = false, nearest = false,
-       cache_only = false, all = false, confine = false, systemd = false, plain = false, no_tokens = false;
+       cache_only = false, all = false, confine = false, systemd = false, plain = false, no_tokens = false,
+       verbose = false, once = false;
 };
 
 constexpr const char* exit_codes = R"(Exit codes: 0 done and a best exists; 1 done and no valid result; 2 the spec or
@@ -95,7 +97,7 @@ struct parser {
   raw r;
   CLI::App *tune, *space, *best, *history, *replay, *db, *bundle, *doctor, *stats, *verify, *import_, *export_,
       *compact, *backup, *forget, *hub, *agent, *devices, *compare, *dashboard, *report, *trace, *completion;
-  CLI::App *token, *token_create, *token_list, *token_revoke;
+  CLI::App *token, *token_create, *token_list, *token_revoke, *agents, *agents_up, *agents_down;
 
   parser() {
     app.require_subcommand(1);
@@ -133,6 +135,10 @@ struct parser {
     add_hub(*tune, r, "Let this hub have it measured, by the agents that it has", false);
     tune->add_option("--attach", r.attach, "Follow a job that the hub has under way, in place of a spec")
         ->type_name("JOB");
+    tune->add_option("--priority", r.priority,
+                     "Among this client's jobs at the hub, -5 to 5: each step doubles its part (0)")
+        ->type_name("P");
+    tune->add_flag("--verbose", r.verbose, "With --hub: show what runs say, as they end");
     tune->add_flag("-q,--quiet", r.quiet, "No progress display");
     tune->add_flag("--dashboard", r.dashboard,
                    "Show it in a browser meanwhile; --dashboard=ADDR:PORT says where it is served");
@@ -385,10 +391,15 @@ it: it can be mailed, and opened without a network.
         ->type_name("N");
     token_create->add_flag("--unpinned", r.unpinned,
                            "Do not say by what the hub is known: for a hub with a certificate from a CA of yours");
+    token_create->add_option("--weight", r.weight, "A client's part of the slots, beside others' (1)")->type_name("W");
+    token_create->add_option("--limit", r.limit, "A client's trials in flight, at most (no limit)")->type_name("N");
     token_create->footer(R"(An agent offers devices, a client tunes, an admin also drains, bans and ends what others
 began. The token says by what certificate the hub is known (made in the store's folder HUB
 when there is none yet), so it is all that the other machine needs. The hub keeps only a
 hash of it. Whoever has the token has its role: keep it in a file of mode 0600.
+
+Clients share the slots' time in proportion to their weights, as long as they want it: one
+of weight 3 gets three times what one of weight 1 gets, and none is kept waiting for ever.
 
   attune token create --role agent --name board1 > board1.token
   attune agent --hub big:7410 --name board1 --token-file board1.token)");
@@ -456,6 +467,52 @@ their results; a target's `device` may also be the name.
     devices->add_option("--ban", r.ban, "Hang up on it, and do not let it in again")->type_name("NAME");
     devices->add_option("--unban", r.unban, "Let it in again")->type_name("NAME");
     devices->add_option("--cancel", r.cancel, "Call a job back")->type_name("JOB");
+    devices
+        ->add_option("--ban-config", r.ban_config,
+                     "Do not run this candidate, and stop it where it runs: as it is shown (\"x=1 y=2\"), or as JSON")
+        ->type_name("CONFIG");
+    devices
+        ->add_option("--unban-config", r.unban_config,
+                     "Let it be run again; one that was quarantined for losing two devices, too")
+        ->type_name("CONFIG");
+    devices->add_option("--task", r.task, "With these two: of this task alone")->type_name("NAME");
+    devices->footer(R"(What is banned and what is quarantined stays so until it is lifted, also over a restart of
+the hub. A candidate that is banned ends as device_lost, which is not kept as its result.
+
+  attune devices --hub big:7410
+  attune devices --hub big:7410 --token-file admin.token --ban-config "tile=64 vec=8" --task gemm)");
+
+    agents = command(app, "agents", "Have agents placed on a cluster's nodes, as many as the hub's queue wants");
+    agents->require_subcommand(1);
+    agents_up = command(*agents, "up", "Place agents by Slurm, and more or fewer of them as the queue grows and ends");
+    add_hub(*agents_up, r, "Where the hub listens, as the nodes reach it", true);
+    agents_up
+        ->add_option("--slurm", r.slurm, "Further options of sbatch: '--partition gpu --gres gpu:1 --time 8:00:00'")
+        ->required()
+        ->type_name("OPTIONS");
+    agents_up
+        ->add_option("--agent-token", r.agent_token, "The agents' token: --token-file is that of who looks (a client)")
+        ->type_name("FILE");
+    agents_up->add_option("--name", r.name, "What these agents are called among others (attune)")->type_name("NAME");
+    agents_up->add_option("--min", r.least, "Agents that are there always (0)")->type_name("N");
+    agents_up->add_option("--max", r.most, "Agents at the most (1)")->type_name("N");
+    agents_up->add_option("--idle", r.idle, "An agent beyond --min that had nothing to do so long is given back (60s)")
+        ->type_name("D");
+    agents_up->add_option("--device", r.device, "Their class, as a spec's target names it (local)")->type_name("KIND");
+    agents_up->add_option("--label", r.labels, "Something else that a target may ask for; may be repeated")
+        ->type_name("K=V")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    agents_up->add_flag("--once", r.once, "Place --min of them and end, in place of watching the queue");
+    agents_up->footer(R"(Each agent is an element of a job array, alone on its node (--exclusive). This program and
+the agents' token must be where the nodes find them, under the same paths. It goes on
+until it is interrupted; the agents stay then, and attune agents down ends them.
+
+  attune agents up --hub big:7410 --token-file me.token --agent-token nodes.token \
+    --slurm '--partition tune' --max 8)");
+    agents_down = command(*agents, "down", "End the agents that attune agents up has placed");
+    agents_down->add_option("--name", r.name, "Those that are called so (attune)")->type_name("NAME");
   }
 
   void add_exchange() {
@@ -505,7 +562,8 @@ hold at all are left out: exit code 4.
     auto* made = under.add_subcommand(name, about);
     made->set_help_flag("-h,--help", "Print this help");
     made->get_formatter()->column_width(34);
-    if (std::string_view(name) != "db" && std::string_view(name) != "token") add_common(*made, r);
+    if (std::string_view(name) != "db" && std::string_view(name) != "token" && std::string_view(name) != "agents")
+      add_common(*made, r);
     return made;
   }
 };
@@ -589,15 +647,29 @@ tune_options read_tune(const raw& r) {
                                                  {"--builders", !r.builders.empty()},
                                                  {"--offline", r.offline},
                                                  {"--dry-run", r.dry_run},
+                                                 {"--svg", !r.svg.empty()},
+                                                 {"--dashboard", !r.dashboard.empty()},
+                                                 {"--log-format", !r.log_format.empty()},
                                                  {"--store", !r.store.empty()}};
     for (const auto& [option, given] : idle)
       if (given) throw usage_fault{std::string(option) + " does nothing beside --hub: it is the hub's business"};
-    const std::pair<const char*, bool> decided[] = {{"--trials", !r.trials.empty()},     {"--time", !r.time.empty()},
-                                                    {"--strategy", !r.strategy.empty()}, {"--seed", !r.seed.empty()},
-                                                    {"--reuse", !r.reuse.empty()},       {"--remeasure", r.remeasure}};
+    const std::pair<const char*, bool> decided[] = {
+        {"--trials", !r.trials.empty()},     {"--time", !r.time.empty()},   {"--strategy", !r.strategy.empty()},
+        {"--seed", !r.seed.empty()},         {"--reuse", !r.reuse.empty()}, {"--policy", !r.policy.empty()},
+        {"--priority", !r.priority.empty()}, {"--remeasure", r.remeasure}};
     for (const auto& [option, given] : decided)
       if (given && !o.attach.empty()) throw usage_fault{std::string(option) + " comes too late for --attach"};
+  } else {
+    for (const auto& [option, given] :
+         {std::pair{"--priority", !r.priority.empty()}, std::pair{"--verbose", r.verbose}})
+      if (given) throw usage_fault{std::string(option) + " has no effect without --hub"};
   }
+  if (!r.priority.empty()) {
+    const bool below = r.priority.front() == '-';
+    o.priority = static_cast<int>(read_count<std::uint32_t>("--priority", r.priority.substr(below ? 1 : 0), 0, 5));
+    if (below) o.priority = -o.priority;
+  }
+  o.verbose = r.verbose;
   if (!r.trials.empty()) o.trials = read_count<std::uint64_t>("--trials", r.trials, 1);
   if (!r.time.empty()) {
     const auto d = parse_duration(r.time);
@@ -691,6 +763,18 @@ token_options read_token(const raw& r, const parser& p) {
   if (r.token_name.empty()) throw usage_fault{"--name is empty"};
   o.name = r.token_name;
   o.unpinned = r.unpinned;
+  for (const auto& [option, given] : {std::pair{"--weight", !r.weight.empty()}, std::pair{"--limit", !r.limit.empty()}})
+    if (given && o.role == net::token_role::agent)
+      throw usage_fault{std::string(option) + " is of a client's part, and an agent has none"};
+  if (!r.weight.empty()) {
+    double weight = 0;
+    const auto* end = r.weight.data() + r.weight.size();
+    const auto read = std::from_chars(r.weight.data(), end, weight);
+    if (read.ec != std::errc() || read.ptr != end || !(weight >= 0.01 && weight <= 100))
+      throw usage_fault{"--weight must be a number from 0.01 to 100, not '" + r.weight.substr(0, 60) + "'"};
+    o.share.weight = weight;
+  }
+  if (!r.limit.empty()) o.share.limit = read_count<std::uint32_t>("--limit", r.limit, 1, 1'000'000);
   return o;
 }
 
@@ -810,6 +894,20 @@ replay_command_options read_replay(const raw& r) {
   return o;
 }
 
+std::vector<std::pair<std::string, std::string>> read_labels(const raw& r) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!r.device.empty()) out.emplace_back("device", r.device);
+  for (const auto& l : r.labels) {
+    const auto equals = l.find('=');
+    if (equals == std::string::npos || equals == 0) throw usage_fault{"--label must be K=V, not '" + l + "'"};
+    auto name = l.substr(0, equals);
+    for (const auto& [known, v] : out)
+      if (known == name) throw usage_fault{"the label '" + name + "' is given twice"};
+    out.emplace_back(std::move(name), l.substr(equals + 1));
+  }
+  return out;
+}
+
 /// `memory=4G` and its like.
 std::pair<int, rlim_t> read_limit(const std::string& text) {
   const auto equals = text.find('=');
@@ -852,15 +950,7 @@ agent_options read_agent(const raw& r) {
   o.hub = read_hub(r);
   o.name = r.name;
   if (!r.slots.empty()) o.slots = read_count<std::uint32_t>("--slots", r.slots, 1, 4096);
-  if (!r.device.empty()) o.labels.emplace_back("device", r.device);
-  for (const auto& l : r.labels) {
-    const auto equals = l.find('=');
-    if (equals == std::string::npos || equals == 0) throw usage_fault{"--label must be K=V, not '" + l + "'"};
-    auto name = l.substr(0, equals);
-    for (const auto& [known, v] : o.labels)
-      if (known == name) throw usage_fault{"the label '" + name + "' is given twice"};
-    o.labels.emplace_back(std::move(name), l.substr(equals + 1));
-  }
+  o.labels = read_labels(r);
   o.cache = r.cache;
   o.confine = r.confine;
   o.user = r.user;
@@ -883,12 +973,55 @@ devices_options read_devices(const raw& r) {
                                                          {&r.undrain, what::undrain},
                                                          {&r.ban, what::ban},
                                                          {&r.unban, what::unban},
-                                                         {&r.cancel, what::cancel}};
+                                                         {&r.cancel, what::cancel},
+                                                         {&r.ban_config, what::ban_config},
+                                                         {&r.unban_config, what::unban_config}};
   for (const auto& [text, action] : actions) {
     if (text->empty()) continue;
-    if (o.action != what::list) throw usage_fault{"one thing at a time: --drain, --undrain, --ban, --unban, --cancel"};
+    if (o.action != what::list)
+      throw usage_fault{
+          "one thing at a time: --drain, --undrain, --ban, --unban, --cancel, --ban-config, --unban-config"};
     o.action = action;
     o.name = *text;
+  }
+  if (o.action == what::ban_config || o.action == what::unban_config) {
+    o.configuration = std::exchange(o.name, r.task);
+  } else if (!r.task.empty()) {
+    throw usage_fault{"--task goes with --ban-config or --unban-config"};
+  }
+  return o;
+}
+
+agents_options read_agents(const raw& r, const parser& p) {
+  agents_options o;
+  if (!r.name.empty()) o.name = r.name;
+  const bool plain = std::all_of(o.name.begin(), o.name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+  if (!plain || o.name.size() > 64) throw usage_fault{"--name has at most 64 letters, digits, - and _"};
+  if (p.agents_down->parsed()) {
+    o.action = agents_options::what::down;
+    return o;
+  }
+  o.hub = read_hub(r);
+  o.slurm = r.slurm;
+  if (!r.least.empty()) o.least = read_count<std::uint32_t>("--min", r.least, 0, 1000);
+  o.most = std::max(1u, o.least);
+  if (!r.most.empty()) o.most = read_count<std::uint32_t>("--max", r.most, 1, 1000);
+  if (o.most < o.least) throw usage_fault{"--max is less than --min"};
+  if (!r.idle.empty()) {
+    const auto d = parse_duration(r.idle);
+    if (!d) throw usage_fault{"--idle: " + d.err().message};
+    o.idle = *d;
+  }
+  o.once = r.once;
+  o.agent_token = r.agent_token;
+  for (const auto& [option, given] : {std::pair{"--max", !r.most.empty()}, std::pair{"--idle", !r.idle.empty()}})
+    if (o.once && given) throw usage_fault{std::string(option) + " has no effect with --once"};
+  if (o.once && o.least == 0) throw usage_fault{"--once places --min of them: say how many"};
+  for (const auto& [name, value] : read_labels(r)) {
+    o.agent.push_back(name == "device" ? "--device" : "--label");
+    o.agent.push_back(name == "device" ? value : name + "=" + value);
   }
   return o;
 }
@@ -1018,6 +1151,8 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
       line.command = std::move(o);
     } else if (p.agent->parsed()) {
       line.command = read_agent(p.r);
+    } else if (p.agents->parsed()) {
+      line.command = read_agents(p.r, p);
     } else if (p.devices->parsed()) {
       line.command = read_devices(p.r);
     } else {

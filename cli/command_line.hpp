@@ -3,6 +3,7 @@
 #include "core/clock.hpp"
 #include "core/spec.hpp"
 #include "net/token.hpp"
+#include "net/tokens.hpp"
 
 #include <sys/resource.h>
 
@@ -38,6 +39,8 @@ struct tune_options {
   bool offline = false;                 ///< predicts, measures nothing
   hub_access hub;                       ///< that has it measured; none: this machine does
   std::string attach;                   ///< the job at the hub that is to be followed, in place of specs
+  int priority = 0;                     ///< among this client's jobs at the hub
+  bool verbose = false;                 ///< shows what runs at the hub say
   std::optional<std::string> policy;    ///< the tasks share `trials` and `time`, dealt out by this
   std::string svg;                      ///< where it is drawn how their total fell; empty: nowhere
   std::optional<std::string> dashboard; ///< the address that it is served at; empty: one of this machine's own
@@ -135,6 +138,7 @@ struct token_options {
   std::string name;
   std::string id;        ///< of the one to revoke
   bool unpinned = false; ///< it does not say by what the hub is known
+  net::token_share share;
 };
 
 struct bundle_options {
@@ -171,10 +175,25 @@ struct agent_options {
 };
 
 struct devices_options {
-  enum class what : std::uint8_t { list, drain, undrain, ban, unban, cancel };
+  enum class what : std::uint8_t { list, drain, undrain, ban, unban, cancel, ban_config, unban_config };
   hub_access hub;
   what action = what::list;
-  std::string name; ///< of the device, or the job
+  std::string name;          ///< of the device, the job, or a candidate's task (empty: whichever)
+  std::string configuration; ///< of a candidate, as it is shown
+};
+
+/// `agents`: has agents placed by a cluster's own engine.
+struct agents_options {
+  enum class what : std::uint8_t { up, down };
+  what action = what::up;
+  hub_access hub;
+  std::string slurm;           ///< further options of sbatch, as a shell splits them
+  std::string name = "attune"; ///< of these agents among others
+  std::uint32_t least = 0, most = 1;
+  nanoseconds idle = std::chrono::seconds(60); ///< then an agent beyond the least is given back
+  std::string agent_token;                     ///< the file of the agents' token; empty: they show none
+  std::vector<std::string> agent;              ///< further options of each agent
+  bool once = false;                           ///< places the least, and ends
 };
 
 struct command_line {
@@ -182,7 +201,8 @@ struct command_line {
   std::string store; ///< the folder, resolved
   std::variant<tune_options, space_options, token_options, best_options, history_options, replay_command_options,
                db_options, bundle_options, import_command_options, export_command_options, doctor_options, hub_options,
-               agent_options, devices_options, compare_options, dashboard_options, report_options, trace_options>
+               agent_options, agents_options, devices_options, compare_options, dashboard_options, report_options,
+               trace_options>
       command;
 };
 

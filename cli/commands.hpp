@@ -23,6 +23,7 @@ int run_bundle(const bundle_options& options, const std::string& store, output& 
 int run_remote_tune(const tune_options& options, output& io);
 int run_hub(const hub_options& options, const std::string& store, output& io);
 int run_agent(const agent_options& options, const std::string& typed, output& io);
+int run_agents(const agents_options& options, output& io);
 int run_devices(const devices_options& options, output& io);
 int run_doctor(const doctor_options& options, output& io);
 /// `typed` is the command line as it can be typed again.

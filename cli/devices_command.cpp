@@ -3,9 +3,13 @@
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "core/text.hpp"
+#include "core/value.hpp"
+#include "net/fleet/candidate_bans.hpp"
 #include "storage/convert.hpp"
+#include "storage/spec_reader.hpp"
 
 #include <ostream>
+#include <utility>
 
 namespace attune::cli {
 
@@ -29,11 +33,20 @@ int run_devices(const devices_options& options, output& io) {
   } else {
     auto& m = *question.mutable_manage();
     m.set_name(options.name);
-    m.set_what(options.action == what::drain     ? W::DRAIN
-               : options.action == what::undrain ? W::UNDRAIN
-               : options.action == what::ban     ? W::BAN
-               : options.action == what::unban   ? W::UNBAN
-                                                 : W::CANCEL);
+    m.set_what(options.action == what::drain          ? W::DRAIN
+               : options.action == what::undrain      ? W::UNDRAIN
+               : options.action == what::ban          ? W::BAN
+               : options.action == what::unban        ? W::UNBAN
+               : options.action == what::ban_config   ? W::BAN_CANDIDATE
+               : options.action == what::unban_config ? W::UNBAN_CANDIDATE
+                                                      : W::CANCEL);
+    if (const std::string text(trim(options.configuration)); text.starts_with('{')) {
+      const auto values = storage::read_configuration(text, "the configuration");
+      if (!values) return io.fail(values.err());
+      m.set_configuration(net::fleet::sorted_text(configuration(*values)));
+    } else {
+      m.set_configuration(text);
+    }
   }
   const auto answer = ask_hub(*hub, question);
   if (!answer) {
@@ -82,8 +95,32 @@ int run_devices(const devices_options& options, output& io) {
   json jobs = json::array(), quarantined = json::array();
   for (const auto& j : answer->devices().jobs()) jobs.push_back(j);
   for (const auto& q : answer->devices().quarantined()) quarantined.push_back(q);
+  json clients = json::array(), banned = json::array();
+  std::vector<std::vector<std::string>> shares{{"client", "weight", "limit", "jobs", "busy", "used"}};
+  for (const auto& c : answer->devices().clients()) {
+    clients.push_back({{"name", c.name()},
+                       {"weight", number_json(c.weight())},
+                       {"limit", c.limit() == 0 ? json() : json(c.limit())},
+                       {"jobs", c.jobs()},
+                       {"busy", c.busy()},
+                       {"used_s", number_json(c.used_s())}});
+    shares.push_back({c.name(), shortest(c.weight()), c.limit() == 0 ? "" : std::to_string(c.limit()),
+                      std::to_string(c.jobs()), std::to_string(c.busy()), human_duration(from_seconds(c.used_s()))});
+  }
+  for (const auto& c : answer->devices().banned())
+    banned.push_back({{"task", c.task().empty() ? json() : json(c.task())},
+                      {"config", c.configuration()},
+                      {"quarantined", c.quarantined()},
+                      {"why", c.why()},
+                      {"since", rfc3339(nanoseconds(c.since_ns()))}});
   if (io.json()) {
-    io.document({{"devices", list}, {"jobs", jobs}, {"quarantined", quarantined}});
+    io.document({{"devices", list},
+                 {"jobs", jobs},
+                 {"clients", clients},
+                 {"waiting", answer->devices().waiting()},
+                 {"unserved", answer->devices().unserved()},
+                 {"quarantined", quarantined},
+                 {"banned", banned}});
     return exit_code::done;
   }
   if (list.empty())
@@ -93,8 +130,16 @@ int run_devices(const devices_options& options, output& io) {
   if (!holders.empty()) io.out() << "\nrunning\n" << holders;
   if (!jobs.empty()) io.out() << "\njobs\n";
   for (const auto& j : answer->devices().jobs()) io.out() << j << '\n';
+  if (!clients.empty())
+    io.out() << '\n' << table(shares) << answer->devices().waiting() << " trials wait for a builder or a device\n";
   if (!quarantined.empty()) io.out() << "\nquarantined\n";
   for (const auto& q : answer->devices().quarantined()) io.out() << q << '\n';
+  bool said = false;
+  for (const auto& c : answer->devices().banned()) {
+    if (c.quarantined()) continue;
+    if (!std::exchange(said, true)) io.out() << "\nbanned\n";
+    io.out() << (c.task().empty() ? "" : c.task() + ": ") << c.configuration() << ": " << c.why() << '\n';
+  }
   return exit_code::done;
 }
 

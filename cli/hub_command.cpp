@@ -1,6 +1,7 @@
 #include "actors/messages.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupts.hpp"
+#include "cli/joint_report.hpp"
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "cli/tune_end.hpp"
@@ -112,7 +113,9 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
                               net::may(who.role, deed::manage),
                               who.id,
                               net::to_string(who.role),
-                              who.name};
+                              who.name,
+                              who.weight,
+                              who.limit};
     };
     how.wire.stands = [&](const std::string& id) { return tokens->stands(id); };
     how.wire.trusted = net::fleet::same_user_on_loopback;
@@ -130,6 +133,20 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
       if (r->trouble) out.messages.push_back(r->of->spec.name + ": " + r->trouble->text());
       if (const auto text = no_best_text(*r); !text.empty()) out.messages.push_back(text);
     }
+    return out;
+  };
+  how.render_joint = [](const actors::joint_report& joint, const budget_spec& budget) {
+    net::fleet::rendered out;
+    std::vector<std::shared_ptr<const actors::tuning_report>> reports;
+    for (const auto& t : joint.tasks) reports.push_back(t.report);
+    out.code = code_of(reports, 0);
+    out.json = dump(joint_json(joint, budget));
+    for (const auto& r : reports) {
+      if (r->best) out.text += task_title(*r->of) + "\n  " + r->best->config.text() + '\n';
+      if (r->trouble) out.messages.push_back(r->of->spec.name + ": " + r->trouble->text());
+      if (const auto text = no_best_text(*r); !text.empty()) out.messages.push_back(text);
+    }
+    out.text += '\n' + render_joint(joint);
     return out;
   };
   auto hub = net::fleet::hub::start(loop, std::move(how));

@@ -46,6 +46,7 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
                                   [&](const doctor_options& o) { return run_doctor(o, io); },
                                   [&](const hub_options& o) { return run_hub(o, line.store, io); },
                                   [&](const agent_options& o) { return run_agent(o, typed, io); },
+                                  [&](const agents_options& o) { return run_agents(o, io); },
                                   [&](const devices_options& o) { return run_devices(o, io); },
                                   [&](const compare_options& o) { return run_compare(o, line.store, typed, io); },
                                   [&](const dashboard_options& o) { return run_dashboard(o, line.store, io); },

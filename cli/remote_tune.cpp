@@ -6,6 +6,8 @@
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
+#include "core/value.hpp"
+#include "measure/trial_process.hpp"
 #include "net/backoff.hpp"
 #include "net/fleet/client.hpp"
 #include "net/store_messages.hpp"
@@ -89,8 +91,10 @@ private:
     Envelope out;
     if (job_.empty()) {
       *out.mutable_submit() = submission_;
+      out.mutable_submit()->set_output(options_.verbose);
     } else {
       out.mutable_follow()->set_job(job_);
+      out.mutable_follow()->set_output(options_.verbose);
     }
     client_->ask(std::move(out));
   }
@@ -105,6 +109,8 @@ private:
       if (std::exchange(job_, message.submitted().job()).empty()) display_.line("attune: the hub has the job " + job_);
     } else if (message.has_progress()) {
       take(message.progress());
+    } else if (message.has_output()) {
+      show_output(message.output());
     } else if (message.has_ended()) {
       end(message.ended());
     }
@@ -131,6 +137,20 @@ private:
     if (begun_.count() == 0) begun_ = now - nanoseconds(p.elapsed_ns());
     rate_.add(now - begun_, p.done());
     show(false);
+  }
+
+  /// What a run has said: each of its lines behind where it ran and what it was.
+  void show_output(const wire::v1::Output& o) {
+    const std::string text = measure::printable(o.text());
+    std::string head = measure::printable(o.place()) + ": " + measure::printable(o.configuration());
+    if (view_ && view_->tasks > 1) head += " of " + measure::printable(o.task());
+    for (const auto line : split(text, '\n'))
+      if (!line.empty()) display_.line(head + ": " + std::string(line));
+    if (o.samples_size() > 0)
+      display_.line(head + ": " + std::to_string(o.samples_size()) +
+                    (o.samples_size() == 64 ? " samples or more" : " samples") + ", the last " +
+                    shortest(o.samples(o.samples_size() - 1)));
+    if (o.left_out() > 0) display_.line(head + ": " + std::to_string(o.left_out()) + " bytes are left out");
   }
 
   void show(bool over) {
@@ -248,6 +268,8 @@ int run_remote_tune(const tune_options& options, output& io) {
     if (options.seed) o.set_seed(*options.seed);
     if (options.near) o.set_near(*options.near);
     o.set_remeasure(options.remeasure);
+    if (options.policy) o.set_policy(*options.policy);
+    o.set_priority(options.priority);
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) == 0)
       what->message.set_client(std::string(name.data()) + "/" + std::to_string(::getuid()));

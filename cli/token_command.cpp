@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "core/clock.hpp"
+#include "core/value.hpp"
 #include "net/audit_log.hpp"
 #include "net/tls.hpp"
 #include "net/tokens.hpp"
@@ -19,6 +20,8 @@ json entry_json(const net::token_entry& e) {
   return {{"id", e.id_text()},
           {"role", net::to_string(e.role)},
           {"name", e.name},
+          {"weight", number_json(e.share.weight)},
+          {"limit", e.share.limit == 0 ? json() : json(e.share.limit)},
           {"created", time_json(e.created)},
           {"used", time_json(e.used)},
           {"revoked", time_json(e.revoked)}};
@@ -43,7 +46,7 @@ int create(net::token_book& book, const token_options& options, output& io) {
     if (!identity) return io.fail(identity.err());
     pin = identity->fingerprint;
   }
-  const auto made = book.create(options.role, options.name, pin, now);
+  const auto made = book.create(options.role, options.name, pin, now, options.share);
   if (!made) return io.fail(made.err());
   write_down(book, "made a token", made->id_text(), options.role, options.name, io);
   if (io.json()) {
@@ -51,6 +54,8 @@ int create(net::token_book& book, const token_options& options, output& io) {
                  {"id", made->id_text()},
                  {"role", net::to_string(options.role)},
                  {"name", options.name},
+                 {"weight", number_json(options.share.weight)},
+                 {"limit", options.share.limit == 0 ? json() : json(options.share.limit)},
                  {"fingerprint", pin ? json(pin->hex()) : json()}});
     return exit_code::done;
   }
@@ -73,12 +78,14 @@ int list(net::token_book& book, output& io) {
   const auto shown = [](nanoseconds t) { return t.count() == 0 ? std::string("never") : rfc3339(t); };
   if (!all->empty())
     io.out() << std::left << std::setw(14) << "id" << std::setw(8) << "role" << std::setw(22) << "created"
-             << std::setw(22) << "last used" << std::setw(22) << "revoked"
+             << std::setw(22) << "last used" << std::setw(22) << "revoked" << std::setw(8) << "weight" << std::setw(7)
+             << "limit"
              << "name\n";
   for (const auto& e : *all)
     io.out() << std::left << std::setw(14) << e.id_text() << std::setw(8) << net::to_string(e.role) << std::setw(22)
              << shown(e.created) << std::setw(22) << shown(e.used) << std::setw(22)
-             << (e.revoked.count() == 0 ? "-" : rfc3339(e.revoked)) << e.name << '\n';
+             << (e.revoked.count() == 0 ? "-" : rfc3339(e.revoked)) << std::setw(8) << shortest(e.share.weight)
+             << std::setw(7) << (e.share.limit == 0 ? "-" : std::to_string(e.share.limit)) << e.name << '\n';
   return exit_code::done;
 }
 

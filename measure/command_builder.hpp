@@ -4,8 +4,10 @@
 #include "measure/supervisor.hpp"
 #include "measure/trial_process.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 
 namespace attune::measure {
 
@@ -13,6 +15,9 @@ namespace attune::measure {
 struct command_options {
   process_limits limits;
   const time_source* clock = &system_time(); ///< for the times that are told; the limits are the supervisor's
+  /// A process of a trial has ended: what it said, and the trial's samples so far. Between two processes, on the
+  /// supervisor's thread. May be empty.
+  std::function<void(const process_result&, std::span<const double> samples)> ended;
 };
 
 /// Builds with the spec's build command: a fresh private folder for each trial, {artifact} in it, the sources laid out

@@ -193,9 +193,13 @@ struct command_runner::job : std::enable_shared_from_this<job> {
     if (ended.how == process_result::ending::timed_out && given != spec().run.timeout)
       return finish(bound{seconds(given), *what->rival, samples->samples()});
     ++done_runs;
-    if (auto failed = failure_of(ended, failure_kind::run_error, failure_kind::run_timeout, "run", spec().run.timeout))
+    if (auto failed =
+            failure_of(ended, failure_kind::run_error, failure_kind::run_timeout, "run", spec().run.timeout)) {
+      if (options.ended) options.ended(ended, samples->samples());
       return finish(std::move(*failed));
+    }
     if (!take_metrics(ended)) return;
+    if (options.ended) options.ended(ended, samples->samples());
     if (!checked && !spec().run.check.run.empty())
       return start(spec().run.check.run, spec().run.check.timeout, &job::was_checked);
     go_on();

@@ -59,6 +59,9 @@ public:
   virtual ~runner() = default;
   virtual void run(trial_ptr what, artifact_ptr built, callback done) = 0;
   virtual void cancel() = 0;
+  /// How many orders it takes at a time: with 2, run() may be called while a run is in progress; that order waits
+  /// behind it, and begins at once when it has ended. cancel() is about the run in progress alone.
+  virtual std::size_t holds() const { return 1; }
 };
 
 } // namespace attune::measure

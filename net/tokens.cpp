@@ -87,6 +87,8 @@ verdict judge(const std::vector<token_entry>& known, std::string_view id, std::s
   }
   out.name = at->name;
   out.role = at->role;
+  out.weight = at->share.weight;
+  out.limit = at->share.limit;
   out.reason = !same                      ? verdict::why::wrong_secret
                : at->revoked.count() != 0 ? verdict::why::revoked
                                           : verdict::why::good;
@@ -126,6 +128,7 @@ status token_book::read() {
     e.created = nanoseconds(t.created_ns());
     e.revoked = nanoseconds(t.revoked_ns());
     e.used = nanoseconds(t.used_ns());
+    e.share = {t.weight() > 0 ? t.weight() : 1, t.limit()};
   }
   known_ = std::move(found);
   stamp_ = stamp;
@@ -143,13 +146,15 @@ status token_book::write() {
     t.set_created_ns(e.created.count());
     t.set_revoked_ns(e.revoked.count());
     t.set_used_ns(e.used.count());
+    t.set_weight(e.share.weight);
+    t.set_limit(e.share.limit);
   }
   stamp_.clear(); // whatever becomes of it, it is read again
   return folder_.replace(token_file, file.SerializeAsString());
 }
 
 result<token> token_book::create(token_role role, const std::string& name, const std::optional<digest>& hub,
-                                 nanoseconds now) {
+                                 nanoseconds now, const token_share& share) {
   if (name.empty() || name.size() > name_most || !printable(name))
     return error{
         errc::invalid_spec, "a token's name has 1 to " + std::to_string(name_most) + " printable ASCII characters", {}};
@@ -169,6 +174,7 @@ result<token> token_book::create(token_role role, const std::string& name, const
   e.role = role;
   e.name = name;
   e.created = now;
+  e.share = share;
   known_.push_back(std::move(e));
   if (auto done = write(); !done) return done.err();
   return made;

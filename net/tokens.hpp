@@ -16,6 +16,12 @@ namespace attune::net {
 /// tokens, its audit log. A backup of the store does not hold them.
 std::string hub_folder(const std::string& store);
 
+/// What a client's part of the slots is, beside other clients'.
+struct token_share {
+  double weight = 1;       ///< 0.01 to 100
+  std::uint32_t limit = 0; ///< of its trials in flight; 0: none
+};
+
 /// A token as the hub knows it. Times are wall clock; 0: never.
 struct token_entry {
   std::array<std::uint8_t, token::id_bytes> id{};
@@ -25,6 +31,7 @@ struct token_entry {
   token_role role = token_role::agent;
   std::string name;
   nanoseconds created{0}, revoked{0}, used{0};
+  token_share share;
 
   std::string id_text() const;
 };
@@ -36,6 +43,8 @@ struct verdict {
   std::string id; ///< as it was presented, where it is one
   token_role role = token_role::agent;
   std::string name;
+  double weight = 1; ///< as token_share's
+  std::uint32_t limit = 0;
   explicit operator bool() const noexcept { return reason == why::good; }
 };
 const char* to_string(verdict::why reason) noexcept;
@@ -60,7 +69,8 @@ public:
 
   /// Makes one and writes it down; its text is shown this once. Errors: invalid_spec (the name is empty, too long, or
   /// not printable ASCII; too many tokens), io, internal.
-  result<token> create(token_role role, const std::string& name, const std::optional<digest>& hub, nanoseconds now);
+  result<token> create(token_role role, const std::string& name, const std::optional<digest>& hub, nanoseconds now,
+                       const token_share& share = {});
   /// By its 12 hex digits. One that is revoked already stays as it is. Errors: not_found, io.
   result<token_entry> revoke(const std::string& id, nanoseconds now);
   /// In the order of their creation. Errors: io.

@@ -3,6 +3,7 @@
 #include "core/text.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace attune::schedulers {
 
@@ -19,6 +20,9 @@ schedulers::admission at_least_one(schedulers::admission a) {
   a.builders = std::max<std::uint32_t>(a.builders, 1);
   return a;
 }
+
+/// Marks the owner's number of a client that is its own.
+constexpr std::uint64_t own_owner = std::uint64_t{1} << 62;
 
 failure no_other_place(failure last) {
   last.message += "; there is no other place in service to try it on";
@@ -48,8 +52,9 @@ void dispatcher::serve(place_id slot, std::uint32_t kind, nanoseconds now, std::
 }
 
 bool dispatcher::suits(const place& p, const job_state& s) {
-  return !p.slot || !p.what.kinds ||
-         std::find(p.what.kinds->begin(), p.what.kinds->end(), s.what.kind) != p.what.kinds->end();
+  if (!p.slot) return true;
+  if (s.what.device != 0 && s.what.device != p.what.device) return false;
+  return !p.what.kinds || std::find(p.what.kinds->begin(), p.what.kinds->end(), s.what.kind) != p.what.kinds->end();
 }
 
 void dispatcher::count_run(job_state& s, bool counts) {
@@ -66,6 +71,7 @@ void dispatcher::add_place(place_id id, bool slot, slot_traits what, nanoseconds
   if (what.kinds) kinds_differ_ = true;
   places_.back().second.what = std::move(what);
   if (slot) ++slots_;
+  if (places_.back().second.what.ahead) ++aheads_;
   places_changed(now, out);
   dispatch(now, out);
 }
@@ -73,20 +79,28 @@ void dispatcher::add_place(place_id id, bool slot, slot_traits what, nanoseconds
 void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>& out) {
   const place* p = find_place(id);
   if (p == nullptr) return;
-  const bool was_slot = p->slot, was_stuck = p->stuck;
+  const bool was_slot = p->slot, was_stuck = p->stuck, ahead = p->what.ahead;
   const auto device = p->what.device;
-  const auto held = p->job;
+  const auto held = p->job, next = p->next;
+  if (held && !was_stuck) {
+    if (was_slot)
+      count_running(*p, false);
+    else
+      --load_.building;
+  }
   std::erase_if(places_, [id](const auto& entry) { return entry.first == id; });
   if (was_slot) --slots_;
+  if (ahead) --aheads_;
   if (held && !was_stuck) {
-    --(was_slot ? load_.running : load_.building);
     job_state& s = jobs_.at(*held);
     const failure lost{failure_kind::device_lost,
                        was_slot ? "the device went away during the run" : "the builder went away during the build",
                        {},
                        {}};
+    settle(s, now);
     fail(s, s.verdict.value_or(lost), id, device, now, out);
   }
+  if (next) take_back_next(*next, now, out);
   places_changed(now, out);
   dispatch(now, out);
 }
@@ -107,6 +121,39 @@ void dispatcher::set_admission(schedulers::admission a, nanoseconds now, std::ve
 void dispatcher::hold_all_but(std::optional<std::uint64_t> client, nanoseconds now, std::vector<action>& out) {
   only_ = client;
   if (!client) dispatch(now, out);
+}
+
+void dispatcher::limit_device(std::uint32_t device, std::optional<std::uint32_t> at_once, nanoseconds now,
+                              std::vector<action>& out) {
+  device_states_[device].at_once = at_once;
+  dispatch(now, out);
+}
+
+void dispatcher::hold_device(std::uint32_t device, std::optional<std::uint64_t> client, nanoseconds now,
+                             std::vector<action>& out) {
+  device_states_[device].only = client;
+  if (!client) dispatch(now, out);
+}
+
+std::uint32_t dispatcher::running_on(std::uint32_t device) const {
+  const auto at = device_states_.find(device);
+  return at == device_states_.end() ? 0 : at->second.running;
+}
+
+void dispatcher::count_running(const place& p, bool begins) {
+  begins ? ++load_.running : --load_.running;
+  if (p.what.device == 0) return;
+  auto& on = device_states_[p.what.device].running;
+  begins ? ++on : --on;
+}
+
+bool dispatcher::device_lets(const place& p, const job_state& s, bool ahead) const {
+  if (p.what.device == 0) return true;
+  const auto at = device_states_.find(p.what.device);
+  if (at == device_states_.end()) return true;
+  const auto& d = at->second;
+  if (d.only && *d.only != s.what.client) return false;
+  return ahead || !d.at_once || d.running < std::max(1u, *d.at_once);
 }
 
 void dispatcher::want_aside(std::uint64_t ticket, nanoseconds now, std::vector<action>& out) {
@@ -171,10 +218,24 @@ std::pair<place_id, dispatcher::place>* dispatcher::free_place(bool slot, const 
   for (auto& entry : places_) {
     const place& p = entry.second;
     if (p.slot == slot && !p.job && !p.stuck && !p.rests && suits(p, s) &&
-        !s.faults.failed_at(entry.first, p.what.device))
+        !s.faults.failed_at(entry.first, p.what.device) && (!slot || device_lets(p, s, false)))
       return &entry;
   }
   return nullptr;
+}
+
+/// A slot that runs something short, and may be given what comes behind: of several the one that began first.
+std::pair<place_id, dispatcher::place>* dispatcher::place_ahead(const job_state& s) {
+  std::pair<place_id, place>* best = nullptr;
+  for (auto& entry : places_) {
+    const place& p = entry.second;
+    if (!p.slot || !p.what.ahead || !p.job || p.next || p.stopping || p.stuck || p.rests || p.typical.count() == 0 ||
+        p.typical >= options_.ahead_below || !suits(p, s) || s.faults.failed_at(entry.first, p.what.device) ||
+        !device_lets(p, s, true))
+      continue;
+    if (best == nullptr || p.began < best->second.began) best = &entry;
+  }
+  return best;
 }
 
 bool dispatcher::in_service(bool slot) const {
@@ -238,35 +299,136 @@ void dispatcher::dispatch(nanoseconds now, std::vector<action>& out) {
   }
 }
 
-void dispatcher::start(job_state& s, std::pair<place_id, place>& where, nanoseconds limit, nanoseconds now) {
-  s.where = where.first;
-  place& p = where.second;
+void dispatcher::start(job_state& s, place_id id, place& p, nanoseconds limit, nanoseconds now) {
+  s.where = id;
   p.job = s.what.id;
   p.stopping = false;
+  p.began = now;
   p.deadline = limit.count() > 0 ? after(now, limit) : nanoseconds::max();
+  s.began = now;
+}
+
+void dispatcher::promote(place_id id, place& p, nanoseconds now, std::vector<action>& out) {
+  job_state& s = jobs_.at(*p.next);
+  s.ahead = false;
+  const auto stop_at = std::exchange(p.next_deadline, nanoseconds::max());
+  p.next.reset();
+  start(s, id, p, s.what.run_limit, now);
+  if (stop_at != nanoseconds::max()) {
+    p.stopping = true;
+    p.deadline = stop_at;
+  }
+  count_running(p, true);
+  out.push_back(begin_run{s.what.id, id});
+}
+
+void dispatcher::take_back_next(job_id id, nanoseconds now, std::vector<action>& out) {
+  job_state& s = jobs_.at(id);
+  settle(s, now);
+  s.ahead = false;
+  if (s.verdict) return finish(s, *s.verdict, false, out);
+  s.at = stage::to_run;
+  out.push_back(take_back{id});
+  enqueue(s, now, true, out);
+}
+
+void dispatcher::settle(job_state& s, nanoseconds now) {
+  const auto began = std::exchange(s.began, std::nullopt);
+  const auto took = began ? now - *began : nanoseconds(0);
+  auto& queue = s.at == stage::building ? to_build_ : to_run_;
+  if (options_.by_time && began)
+    queue.settle(s.what.client, s.charged, seconds(took));
+  else if (!began)
+    queue.refund(s.what.client, s.charged);
+  const auto terms = terms_.find(s.what.client);
+  if (terms == terms_.end()) return;
+  auto& a = accounts_.at(terms->second.owner);
+  if (a.busy > 0) --a.busy;
+  if (s.at == stage::running) a.used += took;
+}
+
+bool dispatcher::at_limit(std::uint64_t client) const {
+  const auto terms = terms_.find(client);
+  if (terms == terms_.end()) return false;
+  const auto& a = accounts_.at(terms->second.owner);
+  return a.terms.limit != 0 && a.busy >= a.terms.limit;
+}
+
+void dispatcher::terms(std::uint64_t client, const share_terms& what, nanoseconds now, std::vector<action>& out) {
+  auto own = what;
+  if (own.owner == 0) own.owner = own_owner | client;
+  const auto before = terms_.find(client);
+  if (before == terms_.end() || before->second.owner != own.owner) {
+    // What is at a place counts for whoever the client's owner is.
+    std::uint32_t busy = 0;
+    for (const auto& [id, s] : jobs_)
+      if (s.what.client == client && !s.waits()) ++busy;
+    if (before != terms_.end()) {
+      auto& old = accounts_.at(before->second.owner);
+      old.busy -= std::min(old.busy, busy);
+      if (--old.clients == 0) accounts_.erase(before->second.owner);
+    }
+    auto& a = accounts_[own.owner];
+    ++a.clients;
+    a.busy += busy;
+  }
+  accounts_.at(own.owner).terms = own;
+  terms_[client] = own;
+  to_build_.terms(client, own);
+  to_run_.terms(client, own);
+  dispatch(now, out);
+}
+
+std::vector<share_view> dispatcher::shares() const {
+  std::vector<share_view> out;
+  for (const auto& [owner, a] : accounts_)
+    out.push_back({owner, a.terms.weight, a.terms.limit, a.clients, a.busy, seconds(a.used)});
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; });
+  return out;
 }
 
 bool dispatcher::dispatch_run(nanoseconds now, std::vector<action>& out) {
   if (to_run_.empty() || load_.building > options_.admission.beside) return false;
   if (!section_ && !asides_.empty() && !aside_ && options_.admission.beside == 0) return false;
-  if (!section_ && (builds_turn() || !options_.admission.may_run(load_))) return false;
+  if (!section_ && builds_turn()) return false;
+  const bool at_once = section_ || options_.admission.may_run(load_);
+  const bool may_go_ahead = !section_ && !only_ && aheads_ > 0;
+  if (!at_once && !may_go_ahead) return false;
   std::pair<place_id, place>* where = nullptr;
+  bool ahead = false;
   const auto id = to_run_.pop_if([&](job_id candidate) {
     if (section_ && *section_ != candidate) return false;
-    if (only_ && jobs_.at(candidate).what.client != *only_) return false;
-    where = free_place(true, jobs_.at(candidate));
+    const job_state& s = jobs_.at(candidate);
+    if ((only_ && s.what.client != *only_) || at_limit(s.what.client)) return false;
+    where = at_once ? free_place(true, s) : nullptr;
+    ahead = where == nullptr && may_go_ahead;
+    if (ahead) where = place_ahead(s);
     return where != nullptr;
   });
   if (!id) return false;
   job_state& s = jobs_.at(*id);
   s.at = stage::running;
-  start(s, *where, s.what.run_limit, now);
-  ++load_.running;
+  charge(s, to_run_);
+  if (ahead) {
+    s.ahead = true;
+    s.where = where->first;
+    where->second.next = *id;
+    where->second.next_deadline = nanoseconds::max();
+  } else {
+    start(s, where->first, where->second, s.what.run_limit, now);
+    count_running(where->second, true);
+  }
   count_run(s, false);
   ++runs_since_build_;
   builds_since_run_ = 0;
-  out.push_back(start_run{*id, where->first});
+  out.push_back(start_run{*id, where->first, ahead});
   return true;
+}
+
+/// @pre it has just been taken from the queue
+void dispatcher::charge(job_state& s, const fair_queue<job_id>& from) {
+  s.charged = from.expected(s.what.client);
+  if (const auto terms = terms_.find(s.what.client); terms != terms_.end()) ++accounts_.at(terms->second.owner).busy;
 }
 
 bool dispatcher::dispatch_build(nanoseconds now, std::vector<action>& out) {
@@ -276,14 +438,15 @@ bool dispatcher::dispatch_build(nanoseconds now, std::vector<action>& out) {
     const job_state& s = jobs_.at(candidate);
     // A section begins only on a machine where nothing is going on. (What is built and waits lies in its own folder.)
     if (s.what.exclusive && (load_.building > 0 || load_.running > 0)) return false;
-    if (only_ && s.what.client != *only_) return false;
+    if ((only_ && s.what.client != *only_) || at_limit(s.what.client)) return false;
     where = free_place(false, s);
     return where != nullptr;
   });
   if (!id) return false;
   job_state& s = jobs_.at(*id);
   s.at = stage::building;
-  start(s, *where, s.what.build_limit, now);
+  charge(s, to_build_);
+  start(s, where->first, where->second, s.what.build_limit, now);
   ++load_.building;
   ++builds_since_run_;
   runs_since_build_ = 0;
@@ -309,16 +472,30 @@ void dispatcher::ran(place_id slot, job_id id, std::optional<failure> why, nanos
 void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, nanoseconds now,
                           std::vector<action>& out) {
   place* p = find_place(id);
-  if (p == nullptr || p->job != job) return;
-  const bool was_stuck = p->stuck;
-  p->job.reset();
-  p->stopping = p->stuck = false;
-  if (was_stuck) { // late: the trial ended when the place was given up
-    places_changed(now, out);
-    return;
+  if (p == nullptr || (p->job != job && p->next != job)) return;
+  // What was taken back before it began, or has ended before the answer of the one before it has come.
+  const bool ahead = p->job != job;
+  if (ahead) {
+    p->next.reset();
+    p->next_deadline = nanoseconds::max();
+  } else {
+    const bool was_stuck = p->stuck;
+    p->job.reset();
+    p->stopping = p->stuck = false;
+    if (was_stuck) { // late: the trial ended when the place was given up
+      places_changed(now, out);
+      return;
+    }
+    if (p->slot) {
+      p->typical = p->typical.count() == 0 ? now - p->began : (7 * p->typical + (now - p->began)) / 8;
+      count_running(*p, false);
+    } else {
+      --load_.building;
+    }
   }
-  --(p->slot ? load_.running : load_.building);
   job_state& s = jobs_.at(job);
+  s.ahead = false;
+  settle(s, now);
   if (s.verdict) {
     const failure decided = *s.verdict;
     fail(s, decided, id, p->what.device, now, out);
@@ -331,11 +508,13 @@ void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, n
   } else {
     finish(s, std::nullopt, false, out);
   }
+  if (!ahead && p->next) promote(id, *p, now, out);
 }
 
 void dispatcher::fail(job_state& s, const failure& why, place_id at, std::uint32_t device, nanoseconds now,
                       std::vector<action>& out) {
-  const auto verdict = s.faults.failed(why.kind, at, options_.retry, device);
+  const auto verdict =
+      s.refused ? retry_state::verdict::final_failure : s.faults.failed(why.kind, at, options_.retry, device);
   if (verdict != retry_state::verdict::again) {
     finish(s, why, verdict == retry_state::verdict::quarantined, out);
     return;
@@ -383,6 +562,10 @@ void dispatcher::finish_waiting(std::vector<job_id> ids, Why why, std::vector<ac
 void dispatcher::forget(std::uint64_t client) {
   to_build_.forget(client);
   to_run_.forget(client);
+  const auto terms = terms_.find(client);
+  if (terms == terms_.end()) return;
+  if (const auto at = accounts_.find(terms->second.owner); --at->second.clients == 0) accounts_.erase(at);
+  terms_.erase(terms);
 }
 
 void dispatcher::stop(place_id id, place& p, nanoseconds now, std::vector<action>& out) {
@@ -393,24 +576,54 @@ void dispatcher::stop(place_id id, place& p, nanoseconds now, std::vector<action
 }
 
 void dispatcher::cancel(std::uint64_t client, nanoseconds now, std::vector<action>& out) {
-  const failure why{failure_kind::cancelled, "cancelled", {}, {}};
+  end_early([client](const job_state& s) { return s.what.client == client; },
+            failure{failure_kind::cancelled, "cancelled", {}, {}}, false, now, out);
+}
+
+void dispatcher::refuse(const std::vector<job_id>& which, const failure& why, nanoseconds now,
+                        std::vector<action>& out) {
+  end_early([&](const job_state& s) { return std::find(which.begin(), which.end(), s.what.id) != which.end(); }, why,
+            true, now, out);
+}
+
+void dispatcher::end_early(const std::function<bool(const job_state&)>& which, const failure& why, bool refused,
+                           nanoseconds now, std::vector<action>& out) {
   std::vector<job_id> waiting, busy;
   for (const auto& [id, s] : jobs_)
-    if (s.what.client == client) (s.waits() ? waiting : busy).push_back(id);
+    if (which(s)) (s.waits() ? waiting : busy).push_back(id);
   std::sort(busy.begin(), busy.end());
   finish_waiting(
       std::move(waiting), [&why](const job_state&) { return failure(why); }, out);
   for (const auto id : busy) {
     job_state& s = jobs_.at(id);
-    if (!s.verdict) s.verdict = why; // a limit that was reached before this was reached
-    if (place* p = find_place(s.where); p != nullptr && p->job == id) stop(s.where, *p, now, out);
+    if (!s.verdict) { // a limit that was reached before this was reached
+      s.verdict = why;
+      s.refused = refused;
+    }
+    place* p = find_place(s.where);
+    if (p == nullptr) continue;
+    if (p->job == id) stop(s.where, *p, now, out);
+    if (p->next == id && p->next_deadline == nanoseconds::max()) {
+      p->next_deadline = after(now, options_.grace);
+      out.push_back(stop_ahead{s.where, id});
+    }
   }
   dispatch(now, out);
 }
 
 void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
   bool gave_up = false;
+  std::vector<job_id> back;
   for (auto& [id, p] : places_) {
+    if (p.next && now >= p.next_deadline && p.next_deadline != nanoseconds::max()) {
+      // It does not give it back: it is given nothing ahead any more.
+      job_state& s = jobs_.at(*p.next);
+      p.next.reset();
+      p.what.ahead = false;
+      --aheads_;
+      settle(s, now);
+      finish(s, *s.verdict, false, out);
+    }
     if (!p.job || p.stuck || now < p.deadline || p.deadline == nanoseconds::max()) continue;
     job_state& s = jobs_.at(*p.job);
     if (!p.stopping) {
@@ -425,12 +638,24 @@ void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
     // Told to stop, and no answer within the grace: the trial's verdict stands, the place is out of service until it
     // answers.
     p.stuck = gave_up = true;
-    --(p.slot ? load_.running : load_.building);
+    if (p.slot)
+      count_running(p, false);
+    else
+      --load_.building;
     out.push_back(place_stuck{id, *p.job});
+    settle(s, now);
     failure why = s.verdict.value_or(failure{failure_kind::internal, "no answer", {}, {}});
     why.message += "; it did not stop when told to, and its place is out of service until it does";
     finish(s, std::move(why), false, out);
+    if (!p.next) continue;
+    job_state& behind = jobs_.at(*p.next);
+    behind.faults.avoid(id);
+    behind.last = failure{failure_kind::internal, "its slot does not answer", {}, {}};
+    if (p.next_deadline == nanoseconds::max()) out.push_back(stop_ahead{id, *p.next});
+    back.push_back(*std::exchange(p.next, std::nullopt));
+    p.next_deadline = nanoseconds::max();
   }
+  for (const auto id : back) take_back_next(id, now, out);
   if (gave_up) places_changed(now, out);
   std::vector<job_id> unserved;
   for (const auto& [id, s] : jobs_)
@@ -456,8 +681,10 @@ std::optional<nanoseconds> dispatcher::next_deadline() const {
   const auto earlier = [&next](nanoseconds t) {
     if (t != nanoseconds::max() && (!next || t < *next)) next = t;
   };
-  for (const auto& [id, p] : places_)
+  for (const auto& [id, p] : places_) {
     if (p.job && !p.stuck) earlier(p.deadline);
+    if (p.next) earlier(p.next_deadline);
+  }
   // Only then does anybody wait for a place to come.
   if (!kinds_differ_ && in_service(true) && (to_build_.empty() || in_service(false))) return next;
   for (const auto& [id, s] : jobs_)

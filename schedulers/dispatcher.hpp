@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -32,6 +33,7 @@ struct job {
   nanoseconds build_limit{0}; ///< the most that the whole build may take, everything in it; 0: no limit
   nanoseconds run_limit{0};   ///< the most that all runs of the trial together may take; 0: no limit
   std::uint32_t kind = 0;     ///< which slots may run it: those that serve this kind
+  std::uint32_t device = 0;   ///< and are of this device; 0: of any
 };
 
 /// What a slot is.
@@ -40,6 +42,8 @@ struct slot_traits {
   std::uint32_t device = 0;
   /// The kinds of trials that it serves; none: all.
   std::optional<std::vector<std::uint32_t>> kinds;
+  /// It takes an order behind the one that it runs, and begins it by itself when that has ended.
+  bool ahead = false;
 };
 
 struct dispatcher_options {
@@ -50,6 +54,11 @@ struct dispatcher_options {
   /// service at all. It may be built in the meantime. Its time before places that are merely busy does not count.
   nanoseconds no_place_wait = std::chrono::seconds(30);
   std::size_t queue_bound = 65536; ///< trials in hand at once; more are refused (the credits stay far below)
+  /// A slot that can is given its next trial ahead where its runs have lately taken less than this: what the order's
+  /// way costs would be a part of the whole. Where they take longer, what waits goes to whichever slot is free first.
+  nanoseconds ahead_below = std::chrono::milliseconds(100);
+  /// Clients get their shares (terms()) of the places' time; false: of the number of trials.
+  bool by_time = false;
 };
 
 // What the dispatcher wants done. The caller does it, in order.
@@ -60,6 +69,21 @@ struct start_build {
 struct start_run {
   job_id job;
   place_id slot;
+  bool ahead = false; ///< behind the one that it runs: begin_run follows
+};
+/// What was started ahead is the slot's run now: its clock begins.
+struct begin_run {
+  job_id job;
+  place_id slot;
+};
+/// Tell the slot to give back what was started ahead and has not begun; its answer counts as after stop_place.
+struct stop_ahead {
+  place_id place;
+  job_id job;
+};
+/// What was started ahead waits again: it did not begin, as far as can be known, and that is no fault.
+struct take_back {
+  job_id job;
 };
 /// Tell the place to stop what it does; its answer, whatever it says, counts as the failure that is on record.
 struct stop_place {
@@ -94,7 +118,7 @@ struct place_stuck {
 };
 
 using action = std::variant<start_build, start_run, stop_place, finish_answered, finish_failed, retry_later,
-                            place_stuck, start_aside>;
+                            place_stuck, start_aside, begin_run, stop_ahead, take_back>;
 
 /// The life of every trial between the cache and the recorder: queue, build, run, deadlines, retries, quarantine.
 /// Decides; does nothing.
@@ -133,6 +157,14 @@ public:
   /// While it is set, only this client's trials are started; none: everyone's.
   void hold_all_but(std::optional<std::uint64_t> client, nanoseconds now, std::vector<action>& out);
 
+  /// The same two for the slots of one device alone: runs at once there (none: as many as it has), and whose.
+  void limit_device(std::uint32_t device, std::optional<std::uint32_t> at_once, nanoseconds now,
+                    std::vector<action>& out);
+  void hold_device(std::uint32_t device, std::optional<std::uint64_t> client, nanoseconds now,
+                   std::vector<action>& out);
+  /// The timed runs on a device now.
+  std::uint32_t running_on(std::uint32_t device) const;
+
   /// Work of the caller's own that must not stand beside a timed run (a training) wants to begin: it may when
   /// start_aside comes, one at a time, before the next run begins. Until aside_done() it counts as a build.
   void want_aside(std::uint64_t ticket, nanoseconds now, std::vector<action>& out);
@@ -148,6 +180,14 @@ public:
   /// Everything of a client that is in hand stops: what waits ends as `cancelled` at once, what is in a place when the
   /// place has answered (or after the grace). A timeout that is on record already stands.
   void cancel(std::uint64_t client, nanoseconds now, std::vector<action>& out);
+  /// These trials are not to be run: each ends with `why`, whatever its place says, as those of cancel() do. Unknown
+  /// ids are ignored.
+  void refuse(const std::vector<job_id>& which, const failure& why, nanoseconds now, std::vector<action>& out);
+  /// A client's part of the whole, from now on; before, it is its own owner, with weight 1. While an owner has as many
+  /// trials at places as its limit says, no more of its are started.
+  void terms(std::uint64_t client, const share_terms& what, nanoseconds now, std::vector<action>& out);
+  /// The owners of the clients that have terms.
+  std::vector<share_view> shares() const;
   /// The client will not come again: its place in the turns goes. @pre cancel(client) was called, or nothing of it is
   /// in hand (else its place in the turns comes back, and stays)
   void forget(std::uint64_t client);
@@ -174,15 +214,21 @@ private:
     /// It waits for a slot, and (where slots differ) one that serves it is in service: what else is built already must
     /// not hold up the rest.
     bool to_be_run = false;
-    std::optional<failure> verdict; ///< decided (timeout, cancelled) while the place still works on it
-    std::optional<failure> last;    ///< why it was sent back to a queue
+    std::optional<failure> verdict;   ///< decided (timeout, cancelled) while the place still works on it
+    std::optional<failure> last;      ///< why it was sent back to a queue
+    bool refused = false;             ///< the verdict is not to be tried again
+    bool ahead = false;               ///< it waits at its slot, behind another
+    std::optional<nanoseconds> began; ///< at its place
+    double charged = 0;               ///< for that
     bool waits() const noexcept { return at == stage::to_build || at == stage::to_run; }
   };
   struct place {
     bool slot = false;
     slot_traits what{};
-    std::optional<job_id> job; ///< what it works on, also when nobody waits for it any more
-    nanoseconds deadline{0};
+    std::optional<job_id> job;        ///< what it works on, also when nobody waits for it any more
+    std::optional<job_id> next;       ///< what it has in hand ahead
+    nanoseconds began{0}, typical{0}; ///< its run; what its runs took lately, 0: not known
+    nanoseconds deadline{0}, next_deadline{nanoseconds::max()};
     bool stopping = false; ///< told to stop: `deadline` is the end of the grace
     bool stuck = false;
     bool rests = false;
@@ -203,7 +249,7 @@ private:
   bool dispatch_aside(std::vector<action>& out);
   bool dispatch_run(nanoseconds now, std::vector<action>& out);
   bool dispatch_build(nanoseconds now, std::vector<action>& out);
-  void start(job_state& s, std::pair<place_id, place>& where, nanoseconds limit, nanoseconds now);
+  void start(job_state& s, place_id id, place& p, nanoseconds limit, nanoseconds now);
   void enqueue(job_state& s, nanoseconds now, bool first, std::vector<action>& out);
   void answered(place_id id, job_id job, std::optional<failure> why, nanoseconds now, std::vector<action>& out);
   void fail(job_state& s, const failure& why, place_id at, std::uint32_t device, nanoseconds now,
@@ -214,6 +260,21 @@ private:
   template <class Why>
   void finish_waiting(std::vector<job_id> ids, Why why, std::vector<action>& out);
   void stop(place_id id, place& p, nanoseconds now, std::vector<action>& out);
+  /// Those that wait end, those at places are stopped.
+  void end_early(const std::function<bool(const job_state&)>& which, const failure& why, bool refused, nanoseconds now,
+                 std::vector<action>& out);
+  void promote(place_id id, place& p, nanoseconds now, std::vector<action>& out);
+  /// What was started ahead goes back to the queue.
+  void take_back_next(job_id id, nanoseconds now, std::vector<action>& out);
+  /// The beginning and the end of its time at a place, or ahead of one.
+  void charge(job_state& s, const fair_queue<job_id>& from);
+  void settle(job_state& s, nanoseconds now);
+  bool at_limit(std::uint64_t client) const;
+  /// A timed run begins or ends at the place.
+  void count_running(const place& p, bool begins);
+  /// Whether the place's device lets this trial begin now.
+  bool device_lets(const place& p, const job_state& s, bool ahead) const;
+  std::pair<place_id, place>* place_ahead(const job_state& s);
   /// After the places in service have changed: begins or ends the waits for a place, ends trials without hope.
   void places_changed(nanoseconds now, std::vector<action>& out);
   prospect prospect_of(const job_state& s) const;
@@ -233,10 +294,23 @@ private:
   std::optional<std::uint64_t> aside_; ///< under way
   std::optional<std::uint64_t> only_;  ///< whose trials alone are started
   std::optional<job_id> section_;      ///< the exclusive trial that holds the machine
+  struct device_state {
+    std::uint32_t running = 0;
+    std::optional<std::uint32_t> at_once;
+    std::optional<std::uint64_t> only; ///< whose trials alone are started
+  };
+  std::unordered_map<std::uint32_t, device_state> device_states_;
+  struct account {
+    share_terms terms;
+    std::uint32_t clients = 0, busy = 0;
+    nanoseconds used{0};
+  };
+  std::unordered_map<std::uint64_t, share_terms> terms_; ///< by client
+  std::unordered_map<std::uint64_t, account> accounts_;  ///< by owner
   std::uint32_t runs_since_build_ = 0, builds_since_run_ = 0;
-  std::size_t slots_ = 0;
-  std::size_t runs_served_ = 0; ///< trials with to_be_run
-  bool kinds_differ_ = false;   ///< some slot does not serve all
+  std::size_t slots_ = 0, aheads_ = 0; ///< aheads_: slots that take an order ahead
+  std::size_t runs_served_ = 0;        ///< trials with to_be_run
+  bool kinds_differ_ = false;          ///< some slot does not serve all
 };
 
 } // namespace attune::schedulers

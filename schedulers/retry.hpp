@@ -34,6 +34,8 @@ public:
     if (kind == failure_kind::device_lost && ++lost_ >= policy.devices_lost) return verdict::quarantined;
     return failed_places_.size() >= policy.attempts ? verdict::exhausted : verdict::again;
   }
+  /// Not there, though nothing has failed there.
+  void avoid(std::uint32_t place) { failed_places_.push_back(place); }
   /// Never again on one of these.
   const std::vector<std::uint32_t>& failed_places() const noexcept { return failed_places_; }
   bool failed_at(std::uint32_t place, std::uint32_t device = 0) const noexcept {

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <random>
+#include <span>
 #include <thread>
 #include <unistd.h>
 
@@ -50,6 +51,24 @@ void wait_until_closed(const manifest& entries, const std::string& folder) {
   }
 }
 
+/// What of a trial's output travels in all, and of one process.
+constexpr std::size_t output_each = 64 << 10, output_once = 4096;
+
+wire::v1::Output output_of(const measure::process_result& r, std::span<const double> samples) {
+  wire::v1::Output out;
+  std::string text = measure::printable(r.out.text());
+  if (r.err.total > 0) text += (text.empty() || text.back() == '\n' ? "" : "\n") + measure::printable(r.err.text());
+  std::uint64_t left = r.out.total + r.err.total - std::min<std::uint64_t>(r.out.total + r.err.total, text.size());
+  if (text.size() > output_once) {
+    left += text.size() - output_once;
+    text.resize(output_once);
+  }
+  out.set_text(text);
+  out.set_left_out(left);
+  for (const auto v : samples.last(std::min<std::size_t>(64, samples.size()))) out.add_samples(v);
+  return out;
+}
+
 bool builds_here(const task_spec& spec) {
   return spec.build && (spec.build->on == building_place::runner || measure::builds_in_place(spec));
 }
@@ -67,6 +86,19 @@ agent::agent(asio::io_context& loop, agent_options options, events tell)
     }
     measure::command_options how;
     if (i < options_.cpus.size()) how.limits.cpus = options_.cpus[i];
+    // Called between two processes of a trial, on the supervisor's thread; what it is about, the loop's thread knows.
+    how.ended = [to = hearing_, i](const measure::process_result& r, std::span<const double> samples) {
+      if (!to->wanted.load(std::memory_order_relaxed)) return;
+      std::shared_ptr<agent> self;
+      {
+        const std::lock_guard guard(to->lock);
+        self = to->who.lock();
+      }
+      if (!self) return;
+      auto out = output_of(r, samples);
+      auto& loop = self->loop_;
+      asio::post(loop, [self = std::move(self), i, out = std::move(out)]() mutable { self->heard(i, std::move(out)); });
+    };
     slots_[i].build = std::make_shared<measure::command_builder>(options_.processes, how);
     slots_[i].run = std::make_shared<measure::command_runner>(options_.processes, how);
   }
@@ -88,6 +120,10 @@ void agent::attach(link_ptr link) {
                                                });
   heard_ = options_.clock->monotonic();
   const std::weak_ptr<agent> weak = weak_from_this();
+  {
+    const std::lock_guard guard(hearing_->lock);
+    hearing_->who = weak;
+  }
   greeting_.begin(
       wire_, options_.self.boot.view(),
       [weak](std::string_view body) {
@@ -145,6 +181,7 @@ status agent::handle(const Envelope& message) {
     for (const auto& o : message.orders().orders())
       if (auto good = order(o); !good) return good;
     for (const auto lease : message.orders().stop()) stop(lease);
+    for (const auto task : message.orders().forget()) forget(task);
     return {};
   default:
     break;
@@ -204,7 +241,15 @@ status agent::order(const wire::v1::Order& in) {
   const auto of = tasks_.find(in.task());
   if (in.slot() >= slots_.size() || of == tasks_.end() || in.lease() == 0) return bad_message("an order is not one");
   auto& s = slots_[in.slot()];
-  if (s.lease != 0) return bad_message("an order for a slot that is taken");
+  if (leaving_) {
+    say_answer(in.lease(), failed(failure_kind::internal, "its agent was ended in order"));
+    return {};
+  }
+  if (s.lease != 0) {
+    if (s.next) return bad_message("an order for a slot that is taken");
+    s.next = in;
+    return {};
+  }
   auto what = std::make_shared<trial>();
   what->of = of->second->of;
   what->number = in.number();
@@ -218,7 +263,10 @@ status agent::order(const wire::v1::Order& in) {
   if (!folder) return folder.err();
   if (!in.artifact().empty() && !stays_below(in.artifact())) return bad_message("an order is not one");
   s.lease = in.lease();
-  s.stopped = s.building = s.running = false;
+  s.stopped = s.building = s.running = s.called_back = false;
+  s.loud = in.output();
+  if (s.loud) hearing_->wanted = true;
+  s.told = 0;
   s.epoch = ++epochs_;
   ++busy_;
   if (options_.make_runner) {
@@ -278,7 +326,9 @@ void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<t
   auto& s = slots_[at];
   if (s.epoch != epoch || s.lease == 0) return;
   if (s.stopped) return answer(at, epoch, failed(failure_kind::cancelled, "cancelled"));
-  auto of = tasks_.at(number);
+  const auto known = tasks_.find(number);
+  if (known == tasks_.end()) return answer(at, epoch, failed(failure_kind::cancelled, "its task is over"));
+  auto of = known->second;
   const bool here = builds_here(of->of->spec), own = here && measure::builds_in_place(of->of->spec);
   auto mine = s.own.contains(number) && own ? s.own.at(number) : nullptr;
   auto work = [self = shared_from_this(), at, epoch, what, number, of, folder = std::move(folder), built,
@@ -361,10 +411,55 @@ void agent::run(std::uint32_t at, std::uint64_t epoch, trial_ptr what, measure::
              });
 }
 
+/// Of this output the hub gets no more than a part.
+void agent::heard(std::uint32_t at, wire::v1::Output what) {
+  auto& s = slots_[at];
+  if (!s.loud || s.lease == 0 || !wire_ || !let_in_) return;
+  if (s.told >= output_each) {
+    what.set_left_out(what.left_out() + what.text().size());
+    what.clear_text();
+  }
+  s.told += what.text().size();
+  what.set_lease(s.lease);
+  Envelope out;
+  *out.mutable_output() = std::move(what);
+  wire_->send(out.SerializeAsString());
+}
+
+/// No order will name it again. What is laid out for it goes when nothing of it runs: at the latest with the
+/// connection.
+void agent::forget(std::uint32_t task) {
+  const auto node = tasks_.extract(task);
+  if (node.empty()) return;
+  for (auto& s : slots_)
+    if (s.next && s.next->task() == task) {
+      say_answer(s.next->lease(), failed(failure_kind::cancelled, "its task is over"));
+      s.next.reset();
+    }
+  std::vector<std::string> gone;
+  if (!node.mapped()->folder.empty()) gone.push_back(node.mapped()->folder);
+  for (auto& s : slots_)
+    if (const auto own = s.own.extract(task); !own.empty()) {
+      gone.push_back(own.mapped()->spec.directory);
+      std::erase(folders_, own.mapped()->spec.directory);
+    }
+  if (gone.empty()) return;
+  asio::post(laying_, [gone = std::move(gone)] {
+    for (const auto& folder : gone) measure::remove_tree(folder);
+  });
+}
+
 void agent::stop(std::uint64_t lease) {
-  for (auto& s : slots_) {
+  for (std::uint32_t at = 0; at < slots_.size(); ++at) {
+    auto& s = slots_[at];
+    if (s.next && s.next->lease() == lease) {
+      s.next.reset();
+      say_answer(lease, failed(failure_kind::cancelled, "cancelled before it began"));
+      return;
+    }
     if (s.lease != lease || lease == 0) continue;
     s.stopped = true;
+    if (!leaving_) s.called_back = true;
     if (s.building && s.build) s.build->cancel();
     if (s.running) s.run->cancel();
   }
@@ -377,13 +472,30 @@ void agent::answer(std::uint32_t at, std::uint64_t epoch, const measure::run_res
   const auto lease = std::exchange(s.lease, 0);
   s.building = s.running = false;
   --busy_;
+  // Nobody has called it back: it is to be run elsewhere, and that is not the candidate's doing.
+  if (const auto* f = std::get_if<failure>(&r.data);
+      leaving_ && !s.called_back && f != nullptr && f->kind == failure_kind::cancelled) {
+    say_answer(lease, failed(failure_kind::internal, "its agent was ended in order"));
+    when_idle();
+    return;
+  }
   if (wire_ && let_in_) {
-    auto& out = *next_.add_answers();
-    out.set_lease(lease);
-    to(r, out);
-    if (!std::exchange(flushing_, true)) asio::post(loop_, [self = shared_from_this()] { self->flush(); });
+    // What waits begins at once; the answer follows.
+    if (s.next && !leaving_) {
+      const auto next = *std::exchange(s.next, std::nullopt);
+      if (auto good = order(next); !good) return lose(good.err());
+    }
+    say_answer(lease, r);
   }
   when_idle();
+}
+
+void agent::say_answer(std::uint64_t lease, const measure::run_result& r) {
+  if (!wire_ || !let_in_) return;
+  auto& out = *next_.add_answers();
+  out.set_lease(lease);
+  to(r, out);
+  if (!std::exchange(flushing_, true)) asio::post(loop_, [self = shared_from_this()] { self->flush(); });
 }
 
 void agent::flush() {
@@ -406,6 +518,7 @@ void agent::lose(const error& why) {
   // The hub has given them to others, or will.
   for (auto& s : slots_) {
     s.own.clear();
+    s.next.reset();
     if (s.lease != 0) stop(s.lease);
   }
   // Whoever waits for files is answered now.
@@ -441,8 +554,11 @@ void agent::when_idle() {
 
 void agent::leave(std::function<void()> then) {
   leaving_ = std::move(then);
-  for (auto& s : slots_)
+  for (auto& s : slots_) {
+    if (const auto next = std::exchange(s.next, std::nullopt))
+      say_answer(next->lease(), failed(failure_kind::internal, "its agent was ended in order"));
     if (s.lease != 0) stop(s.lease);
+  }
   when_idle();
 }
 

@@ -13,8 +13,10 @@
 #include <asio/io_context.hpp>
 #include <asio/thread_pool.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -71,10 +73,13 @@ private:
   struct slot {
     std::shared_ptr<measure::builder> build;
     std::shared_ptr<measure::runner> run;
-    std::uint64_t lease = 0; ///< 0: free
-    bool stopped = false;
+    std::uint64_t lease = 0;                   ///< 0: free
+    bool stopped = false, called_back = false; ///< called_back: by the hub
     bool building = false, running = false;
-    std::uint64_t epoch = 0; ///< of its order, over connections
+    std::uint64_t epoch = 0;             ///< of its order, over connections
+    std::optional<wire::v1::Order> next; ///< begins when it is free
+    bool loud = false;                   ///< what it says is wanted
+    std::size_t told = 0;                ///< bytes of that, of this order
     /// Where it builds in place: its own copy of the spec's folder, for each task.
     std::unordered_map<std::uint32_t, task_ptr> own;
   };
@@ -83,6 +88,9 @@ private:
   status handle(const wire::v1::Envelope& message);
   status notice(const wire::v1::TaskNotice& in);
   status order(const wire::v1::Order& in);
+  void forget(std::uint32_t task);
+  void heard(std::uint32_t at, wire::v1::Output what);
+  void say_answer(std::uint64_t lease, const measure::run_result& r);
   void stop(std::uint64_t lease);
   status lay_out_here(const manifest& files, const std::string& folder);
   void bring(const manifest& needed, std::function<void(const status&)> then);
@@ -113,6 +121,13 @@ private:
   std::size_t busy_ = 0;
   std::uint64_t epochs_ = 0, beats_ = 0;
   nanoseconds heartbeat_{std::chrono::seconds(1)}, lease_{std::chrono::seconds(5)}, heard_{0};
+  /// The way from the processes' ends to here.
+  struct hearing {
+    std::atomic<bool> wanted{false}; ///< some run's output was asked for
+    std::mutex lock;
+    std::weak_ptr<agent> who;
+  };
+  std::shared_ptr<hearing> hearing_ = std::make_shared<hearing>();
   timer timer_;
   asio::thread_pool laying_{1};
   std::vector<std::string> folders_; ///< copies of specs' folders, which go with the connection

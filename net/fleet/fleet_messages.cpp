@@ -23,6 +23,7 @@ abilities fleet_abilities() {
   abilities out;
   out.magic = "attune fleet";
   out.program = "attune";
+  out.features = {"ahead", "forget", "output"};
   return out;
 }
 

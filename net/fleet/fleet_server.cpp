@@ -155,6 +155,8 @@ status fleet_server::handle(agent_id who, peer& p, peer_session::step what, cons
     return {};
   case step::answers:
     return answers(who, message.answers());
+  case step::output:
+    return said(who, message.output());
   case step::fetch:
     return serve(p, message.artifact_fetch());
   case step::leave:
@@ -185,6 +187,7 @@ status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& h
   description what;
   if (auto good = from(hello, what); !good) return good;
   what.address = p.address;
+  what.ahead = p.session.agreed().has("ahead");
   const auto name = what.name;
   const auto came = registry_.come(who, what, now());
   if (!came.let_in) return error{errc::network, came.refused, {}};
@@ -289,10 +292,74 @@ void fleet_server::put(wanted w) {
 
 void fleet_server::order(agent_id agent, std::uint32_t slot, trial_ptr what, measure::artifact_ptr built,
                          run_callback done) {
-  put({agent, slot, std::move(what), std::move(built), std::move(done)});
+  put({agent, slot, std::move(what), false, std::move(built), std::move(done)});
 }
 
-void fleet_server::stop(agent_id agent, std::uint32_t slot) { put({agent, slot, nullptr, nullptr, {}}); }
+void fleet_server::stop(agent_id agent, std::uint32_t slot, trial_ptr what) {
+  put({agent, slot, std::move(what), true, nullptr, {}});
+}
+
+/// Those that wait to be listed come behind those that have a lease.
+void fleet_server::stop_now(const wanted& w, peer& p) {
+  for (const auto lease : leases_.of(w.agent, w.slot)) {
+    if (w.what && runs_.at(lease).what != w.what) continue;
+    p.next.add_stop(lease);
+    runs_.at(lease).stopped = true;
+    dirty_.push_back(w.agent);
+    return;
+  }
+  if (const auto early = listing_.find({w.agent, w.slot}); early != listing_.end())
+    for (auto& [what, stopped] : early->second)
+      if (!w.what || what == w.what) {
+        stopped = true;
+        return;
+      }
+}
+
+void fleet_server::loud(const task_ptr& of, bool on) {
+  asio::post(loop_, [weak = weak_from_this(), of, on] {
+    const auto self = weak.lock();
+    if (!self) return;
+    if (on)
+      self->loud_.insert(of);
+    else
+      self->loud_.erase(of);
+  });
+}
+
+void fleet_server::forget(const task_ptr& of, std::shared_ptr<const task_package> as) {
+  asio::post(loop_, [weak = weak_from_this(), of, as = std::move(as)] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->loud_.erase(of);
+    for (auto& [who, p] : self->peers_) {
+      const auto known = p.tasks.find(of);
+      if (known == p.tasks.end()) continue;
+      if (p.session.agreed().has("forget")) {
+        p.next.add_forget(known->second);
+        self->dirty_.push_back(who);
+      }
+      if (as) p.gives.withdraw(as->files, as->folder);
+      p.tasks.erase(known);
+    }
+    self->flush();
+  });
+}
+
+const pass* fleet_server::pass_of(client_id who) const {
+  const auto at = peers_.find(who);
+  return at == peers_.end() || !at->second.session.admitted() ? nullptr : &at->second.session.may();
+}
+
+status fleet_server::said(agent_id who, const wire::v1::Output& message) {
+  const auto* lease = leases_.find(message.lease());
+  if (message.text().size() > 8192 || message.samples_size() > 64) return bad_message("more output than there may be");
+  const auto run = runs_.find(message.lease());
+  // Of a lease that has ended it is of no use.
+  if (lease == nullptr || lease->agent != who || run == runs_.end() || !tell_.said) return {};
+  tell_.said(*run->second.what, registry_.find(who)->name + "/slot" + std::to_string(lease->slot), message);
+  return {};
+}
 
 void fleet_server::pass_on() {
   std::vector<wanted> now_;
@@ -304,27 +371,25 @@ void fleet_server::pass_on() {
   for (auto& w : now_) {
     const auto at = peers_.find(w.agent);
     if (at == peers_.end()) continue; // its place is being taken away
-    if (!w.what) {
-      if (const auto early = listing_.find({w.agent, w.slot}); early != listing_.end()) {
-        early->second = true;
-      } else if (const auto lease = leases_.holder(w.agent, w.slot)) {
-        at->second.next.add_stop(*lease);
-        if (const auto run = runs_.find(*lease); run != runs_.end()) run->second.stopped = true;
-        dirty_.push_back(w.agent);
-      }
+    if (w.stops) {
+      stop_now(w, at->second);
       continue;
     }
     if (!w.built) {
       begin(std::move(w), nullptr);
       continue;
     }
-    listing_[{w.agent, w.slot}] = false;
+    listing_[{w.agent, w.slot}].emplace_back(w.what, false);
     asio::post(reading_, [self = shared_from_this(), w = std::move(w)]() mutable {
       auto listed = list_folder(w.built->directory);
       auto& loop = self->loop_;
       asio::post(loop, [self = std::move(self), w = std::move(w), listed = std::move(listed)]() mutable {
-        const auto stopped = self->listing_.extract({w.agent, w.slot});
-        if (!stopped.empty() && stopped.mapped()) {
+        // They are listed in their order.
+        const auto mine = self->listing_.find({w.agent, w.slot});
+        const bool stopped = mine->second.front().second;
+        mine->second.pop_front();
+        if (mine->second.empty()) self->listing_.erase(mine);
+        if (stopped) {
           w.done({failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}});
           return;
         }
@@ -354,7 +419,7 @@ void fleet_server::begin(wanted w, std::shared_ptr<const manifest> folder) {
       p.tasks.erase(w.what->of);
       return refuse("this task cannot be sent to an agent");
     }
-    number = static_cast<std::uint32_t>(p.tasks.size());
+    number = ++p.tasks_told;
     auto& notice = *p.next.add_tasks();
     notice.set_number(number);
     notice.set_spec(packed->spec);
@@ -375,6 +440,7 @@ void fleet_server::begin(wanted w, std::shared_ptr<const manifest> folder) {
   if (w.what->rival) o.set_rival(*w.what->rival);
   if (w.what->noise) o.set_noise(*w.what->noise);
   o.set_purpose(static_cast<std::uint32_t>(w.what->why));
+  if (loud_.contains(w.what->of) && p.session.agreed().has("output")) o.set_output(true);
   if (folder) {
     o.set_built(true);
     to(*folder, *o.mutable_folder());
@@ -391,7 +457,7 @@ void fleet_server::flush() {
     const auto at = peers_.find(who);
     if (at == peers_.end()) continue;
     auto& p = at->second;
-    if (p.next.orders_size() == 0 && p.next.stop_size() == 0) continue;
+    if (p.next.orders_size() == 0 && p.next.stop_size() == 0 && p.next.forget_size() == 0) continue;
     Envelope out;
     out.mutable_orders()->Swap(&p.next);
     p.next.Clear();
@@ -422,7 +488,7 @@ status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
     // Nobody here wanted that: an agent that leaves in order. The trial goes elsewhere.
     if (f != nullptr && f->kind == failure_kind::cancelled && !node.mapped().stopped)
       *f = {failure_kind::internal, "the agent has ended it by itself", {}, {}};
-    registry_.ran(who, m != nullptr && m->samples.size() > 1 ? std::optional(m->spread) : std::nullopt,
+    registry_.ran(who, m != nullptr ? scatter_of(m->samples) : std::nullopt,
                   f != nullptr && is_infrastructure(f->kind) && f->kind != failure_kind::cancelled ? f->message : "");
     node.mapped().done(std::move(r));
   }

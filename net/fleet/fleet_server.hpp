@@ -18,12 +18,14 @@
 #include <asio/thread_pool.hpp>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace attune::net::fleet {
@@ -73,6 +75,8 @@ public:
     /// A client asks; answered by reply(). The files of a Submit have come.
     std::function<void(client_id, std::uint64_t request, const wire::v1::Envelope&)> asked;
     std::function<void(client_id)> left;
+    /// A run's process has said something (loud()): on which device.
+    std::function<void(const trial&, const std::string& device, const wire::v1::Output&)> said;
     /// For the log: who came, went, was refused, and why.
     std::function<void(const std::string&)> log;
     /// Who did what, for the audit log: came, left, was refused, managed.
@@ -94,8 +98,14 @@ public:
   /// Runs the trial on a slot: `done` is called once, on the loop's thread or in the call; not at all where the agent
   /// is lost (`went` says so).
   void order(agent_id agent, std::uint32_t slot, trial_ptr what, measure::artifact_ptr built, run_callback done);
-  /// Ends it early.
-  void stop(agent_id agent, std::uint32_t slot);
+  /// Ends it early; null: what the slot runs.
+  void stop(agent_id agent, std::uint32_t slot, trial_ptr what = nullptr);
+  /// Whether what its runs say is wanted. Any thread.
+  void loud(const task_ptr& of, bool on);
+  /// No order will be about this task any more, which was told as that. Any thread.
+  void forget(const task_ptr& of, std::shared_ptr<const task_package> as);
+  /// What a client may do; null where it is none. On the loop's thread.
+  const pass* pass_of(client_id who) const;
 
   /// Writes down what a client did. Any thread; nothing where it is gone.
   void audit(client_id who, std::string did, audit_details more);
@@ -129,6 +139,7 @@ private:
     bool agent = false, client = false; ///< let in as
     nanoseconds since{0};
     std::unordered_map<task_ptr, std::uint32_t> tasks; ///< that it knows
+    std::uint32_t tasks_told = 0;                      ///< their numbers are not used again
     artifact_sender gives;                             ///< of them, and of its leases
     wire::v1::Orders next;                             ///< to be sent together
     std::unique_ptr<artifact_receiver> bring;
@@ -136,7 +147,8 @@ private:
   struct wanted {
     agent_id agent = 0;
     std::uint32_t slot = 0;
-    trial_ptr what; ///< null: stop
+    trial_ptr what; ///< to be run, or to be stopped; null: stop whatever it is
+    bool stops = false;
     measure::artifact_ptr built;
     run_callback done;
   };
@@ -153,6 +165,8 @@ private:
   void drop(agent_id who, peer& p, const error& why);
   void put(wanted w);
   void pass_on();
+  void stop_now(const wanted& w, peer& p);
+  status said(agent_id who, const wire::v1::Output& message);
   void begin(wanted w, std::shared_ptr<const manifest> folder);
   void flush();
   void watch();
@@ -169,8 +183,9 @@ private:
   std::unordered_map<agent_id, peer> peers_;
   std::unordered_map<lease_id, in_hand> runs_;
   agent_id next_ = 1;
-  /// Slots whose order waits until what was built is listed; true: it is to be stopped.
-  std::map<std::pair<agent_id, std::uint32_t>, bool> listing_;
+  /// Orders that wait until what was built is listed, by slot, with whether they are to be stopped.
+  std::map<std::pair<agent_id, std::uint32_t>, std::deque<std::pair<trial_ptr, bool>>> listing_;
+  std::unordered_set<task_ptr> loud_;
   std::vector<agent_id> dirty_; ///< peers with orders to be sent
   timer silence_;
   asio::thread_pool reading_{1}; ///< lists what was built, checks what was kept
@@ -191,6 +206,7 @@ public:
     hub_->order(agent_, slot_, std::move(what), std::move(built), std::move(done));
   }
   void cancel() override { hub_->stop(agent_, slot_); }
+  std::size_t holds() const override { return 2; }
 
 private:
   std::shared_ptr<fleet_server> hub_;

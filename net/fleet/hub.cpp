@@ -2,6 +2,7 @@
 
 #include "actors/messages.hpp"
 #include "actors/scheduler.hpp"
+#include "net/fleet/candidate_bans.hpp"
 #include "net/fleet/job.hpp"
 #include "net/fleet/matching.hpp"
 #include "net/store_messages.hpp"
@@ -28,11 +29,13 @@ using wire::v1::Envelope;
 namespace {
 
 constexpr std::size_t messages_kept = 200;
+/// What runs say travels to clients at this rate at the most, of each task.
+constexpr std::size_t output_each_second = 64 << 10;
 
 /// One task of a job, under way.
 struct running {
   task_ptr of;
-  actors::session session;
+  std::optional<actors::session> session; ///< none: it shares a budget
   actors::tuner_status last;
   std::shared_ptr<const actors::tuning_report> report;
   std::optional<std::uint64_t> trials;
@@ -53,18 +56,40 @@ std::optional<std::uint64_t> budget_of(const task_spec& spec, const search::spac
 struct follower {
   client_id who = 0;
   std::uint64_t request = 0;
+  bool output = false; ///< what runs say is wanted
+};
+
+/// Who hears what a task's runs say.
+struct audience {
+  std::vector<follower> of;
+  nanoseconds since{0}; ///< of the present second
+  std::size_t sent = 0;
+  std::uint64_t left_out = 0;
 };
 
 struct open_job {
   explicit open_job(job_folder w) : where(std::move(w)) {}
   job_folder where;
   std::vector<task_spec> specs;
+  std::optional<budget_spec> budget; ///< that they share
+  std::optional<actors::joint_session> whole;
   std::vector<running> tasks; ///< empty: it waits for its devices
   nanoseconds since{0};       ///< that it waits, or is under way
   nanoseconds patience{0};    ///< of its waiting
   std::vector<follower> followers;
   std::string said;        ///< the last Progress
   std::string end_message; ///< why it was ended before its time
+
+  /// Whose it is: by the token, else by the name that was given.
+  std::string owner() const {
+    const auto& s = where.submission();
+    return s.owner().empty() ? "~" + std::string(s.client()) : std::string(s.owner());
+  }
+  void cancel() {
+    if (whole) whole->cancel();
+    for (auto& t : tasks)
+      if (t.session) t.session->cancel();
+  }
 };
 
 } // namespace
@@ -91,10 +116,18 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   std::map<std::string, std::set<std::string>> asked; ///< by the form of a target: what its tasks ask of a device
   std::map<const task*, std::vector<std::string>> messages;
   std::map<const task*, std::set<std::string>> said;
-  std::vector<std::string> job_lines, quarantined;
+  std::map<const task*, audience> hearers;
+  std::vector<std::string> job_lines, away;
+  std::vector<wire::v1::ClientShare> clients;
+  std::uint64_t waiting = 0;
+  std::uint32_t unserved = 0;
+  std::optional<candidate_bans> bans;
 
   // The desk's thread.
   std::map<std::string, open_job> jobs;
+  std::deque<std::string> ended_names;         ///< of jobs, the longest ended first
+  std::map<std::string, std::uint64_t> owners; ///< their numbers for the engine
+  std::uint64_t next_owner = 1;
   std::thread desk;
   std::unique_ptr<timer> looks; ///< where it has no thread
 
@@ -137,8 +170,13 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
         const std::lock_guard guard(self->lock);
         return fleet::serves(t, what, self->asked[t.identity.target_form]);
       };
+      if (what.ahead)
+        info.stop = [to = std::weak_ptr(server), who, i](const trial_ptr& which) {
+          if (const auto s = to.lock()) s->stop(who, i, which);
+        };
       numbers.push_back(engine->add_slot(info, std::make_shared<remote_slot>(server, who, i)));
     }
+    refresh();
   }
 
   void went(agent_id who) {
@@ -159,8 +197,47 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   void refresh() {
     std::map<std::string, description> there;
     for (const auto* d : server->devices().ready()) there[d->name] = *d;
+    std::vector<std::string> others;
+    for (const auto& d : server->devices().list(now()))
+      if (d.state != device_state::ready && others.size() < 20)
+        others.push_back(d.what.name + " (" + to_string(d.state) + ")");
     const std::lock_guard guard(lock);
     ready.swap(there);
+    away.swap(others);
+  }
+
+  /// What there is, for who is served by none of it. With the lock held.
+  std::string no_service(const arguments& target, const std::vector<const description*>& there) const {
+    auto out = nothing_serves(target, there);
+    if (!away.empty()) out += "; not in service:";
+    for (const auto& a : away) out += (&a == &away.front() ? " " : ", ") + a;
+    return out;
+  }
+
+  /// What a run has said, to those who want to hear it.
+  void output(const trial& what, const std::string& place, const wire::v1::Output& heard) {
+    const std::lock_guard guard(lock);
+    const auto at = hearers.find(what.of.get());
+    if (at == hearers.end()) return;
+    auto& a = at->second;
+    if (now() - a.since >= std::chrono::seconds(1)) {
+      a.since = now();
+      a.sent = 0;
+    }
+    if (a.sent >= output_each_second) {
+      a.left_out += heard.text().size() + heard.left_out();
+      return;
+    }
+    a.sent += heard.text().size() + 64;
+    Envelope out;
+    auto& o = *out.mutable_output();
+    o = heard;
+    o.clear_lease();
+    o.set_left_out(o.left_out() + std::exchange(a.left_out, 0));
+    o.set_task(what.of->spec.name);
+    o.set_configuration(what.config.text());
+    o.set_place(place);
+    for (const auto& f : a.of) server->reply(f.who, f.request, out);
   }
 
   std::shared_ptr<const task_package> package(const task_ptr& of) {
@@ -179,10 +256,16 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
 
   void asked_by(client_id who, std::uint64_t request, const Envelope& message) {
     switch (message.body_case()) {
-    case Envelope::kSubmit:
-      return post([this, who, request, what = message.submit()] { submit(who, request, what); });
+    case Envelope::kSubmit: {
+      auto what = message.submit();
+      const auto* may = server->pass_of(who);
+      what.set_owner(may == nullptr ? "" : may->id);
+      what.set_weight(may == nullptr ? 1 : may->weight);
+      what.set_limit(may == nullptr ? 0 : may->limit);
+      return post([this, who, request, what = std::move(what)] { submit(who, request, what); });
+    }
     case Envelope::kFollow:
-      return post([this, who, request, job = std::string(message.follow().job())] { follow(who, request, job); });
+      return post([this, who, request, what = message.follow()] { follow(who, request, what); });
     case Envelope::kListDevices: {
       Envelope out;
       list(*out.mutable_devices());
@@ -213,12 +296,21 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       const auto agent = server->devices().agent_of(v.what.name);
       if (!agent) continue;
       const auto leases = server->leases().of(*agent);
-      d.set_busy(static_cast<std::uint32_t>(leases.size()));
-      for (const auto& l : leases) d.add_holders("slot" + std::to_string(l.slot) + ": " + server->text_of(l.id));
+      std::set<std::uint32_t> busy;
+      for (const auto& l : leases)
+        d.add_holders("slot" + std::to_string(l.slot) + (busy.insert(l.slot).second ? ": " : ", next: ") +
+                      server->text_of(l.id));
+      d.set_busy(static_cast<std::uint32_t>(busy.size()));
     }
     const std::lock_guard guard(lock);
     for (const auto& j : job_lines) out.add_jobs(j);
-    for (const auto& q : quarantined) out.add_quarantined(q);
+    for (const auto& c : clients) *out.add_clients() = c;
+    out.set_waiting(waiting);
+    out.set_unserved(unserved);
+    for (const auto& c : bans->list()) {
+      if (c.quarantined()) out.add_quarantined(c.task() + ": " + c.configuration() + ": " + c.why());
+      *out.add_banned() = c;
+    }
   }
 
   void manage(client_id who, std::uint64_t request, const wire::v1::Manage& what) {
@@ -233,6 +325,12 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     case W::UNBAN:
       done = server->ban(what.name(), what.what() == W::BAN);
       break;
+    case W::BAN_CANDIDATE:
+    case W::UNBAN_CANDIDATE: {
+      const auto* may = server->pass_of(who);
+      const auto by = may == nullptr ? std::string() : may->name;
+      return post([this, who, request, what, by] { ban_candidate(who, request, what, by); });
+    }
     case W::CANCEL:
       return post([this, who, request, job = std::string(what.name())] { cancel(who, request, job); });
     default:
@@ -245,15 +343,87 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     server->reply(who, request, std::move(out));
   }
 
+  // --- candidates, on the desk's thread ---
+
+  void ban_candidate(client_id who, std::uint64_t request, const wire::v1::Manage& what, const std::string& by) {
+    using W = wire::v1::Manage;
+    status done;
+    {
+      const std::lock_guard guard(lock);
+      done = what.what() == W::BAN_CANDIDATE ? bans->ban(what.name(), what.configuration(), by, system_time().wall())
+                                             : bans->lift(what.name(), what.configuration());
+    }
+    if (!done) return fail(who, request, done.err());
+    say(W::What_Name(what.what()) + " " + what.configuration() + (what.name().empty() ? "" : " of " + what.name()));
+    refuse();
+    Envelope out;
+    out.mutable_done();
+    server->reply(who, request, std::move(out));
+  }
+
+  /// Who is banned now is not run, and stopped where it runs.
+  void refuse() {
+    engine->refuse([weak = weak_from_this()](const trial& t) -> std::optional<failure> {
+      const auto self = weak.lock();
+      if (!self) return std::nullopt;
+      const std::lock_guard guard(self->lock);
+      const auto* c = self->bans->find(t);
+      if (c == nullptr) return std::nullopt;
+      return failure{failure_kind::device_lost,
+                     c->quarantined() ? "not run: it has lost two devices (" + c->why() + "), and is quarantined"
+                                      : "not run: " + c->why(),
+                     {},
+                     {}};
+    });
+  }
+
   // --- jobs, on the desk's thread ---
+
+  schedulers::share_terms terms_of(const open_job& j) {
+    const auto& s = j.where.submission();
+    auto [at, fresh] = owners.try_emplace(j.owner(), next_owner);
+    if (fresh) ++next_owner;
+    schedulers::share_terms out;
+    out.owner = at->second;
+    out.weight = s.weight() > 0 ? s.weight() : 1;
+    out.limit = s.limit();
+    out.part = schedulers::part_of_priority(std::clamp(s.options().priority(), -5, 5));
+    return out;
+  }
+
+  void set_audience(const open_job& j) {
+    std::vector<follower> loud;
+    for (const auto& f : j.followers)
+      if (f.output) loud.push_back(f);
+    for (const auto& t : j.tasks) {
+      server->loud(t.of, !loud.empty());
+      const std::lock_guard guard(lock);
+      if (loud.empty())
+        hearers.erase(t.of.get());
+      else
+        hearers[t.of.get()].of = loud;
+    }
+  }
+
+  /// Remembers that a job has ended, and forgets those that ended long ago.
+  void keep_ended(const std::string& name) {
+    std::erase(ended_names, name);
+    ended_names.push_back(name);
+    while (ended_names.size() > options.ended_jobs) {
+      const auto oldest = ended_names.front();
+      ended_names.pop_front();
+      if (auto there = job_folder::open(jobs_folder, oldest); there && !jobs.contains(oldest)) there->remove();
+    }
+  }
 
   void submit(client_id who, std::uint64_t request, const wire::v1::Submit& what) {
     // What is under way is followed: its folder stays as it is.
     const auto name = job_folder::name_of(what);
     if (!jobs.contains(name)) {
       std::size_t same = 0;
+      const auto owner = what.owner().empty() ? "~" + std::string(what.client()) : std::string(what.owner());
       for (const auto& [other, j] : jobs)
-        if (j.where.submission().client() == what.client()) ++same;
+        if (j.owner() == owner) ++same;
       if (same >= options.jobs_each)
         return fail(who, request,
                     {errc::network,
@@ -265,8 +435,10 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       auto specs = j.where.read();
       if (!specs) return fail(who, request, specs.err());
       j.specs = std::move(*specs);
+      j.budget = *j.where.budget();
       j.since = now();
       j.patience = options.match_patience;
+      std::erase(ended_names, name);
       jobs.emplace(name, std::move(j));
       say("job " + name + ": " + what.file() + " submitted by " + what.client());
     }
@@ -275,17 +447,29 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     out.mutable_submitted()->set_job(name);
     server->reply(who, request, std::move(out));
     auto& j = jobs.at(name);
-    j.followers.push_back({who, request});
+    j.followers.push_back({who, request, what.output()});
     j.said.clear(); // it begins when the jobs are looked at, right after this
+    if (j.tasks.empty()) return;
+    // It is under way: the same again may have another priority.
+    if (const auto priority = what.options().priority();
+        priority != j.where.submission().options().priority() && j.where.set_priority(priority)) {
+      const auto terms = terms_of(j);
+      if (j.whole) j.whole->share(terms);
+      for (auto& t : j.tasks)
+        if (t.session) t.session->share(terms);
+    }
+    set_audience(j);
   }
 
-  void follow(client_id who, std::uint64_t request, const std::string& name) {
+  void follow(client_id who, std::uint64_t request, const wire::v1::Follow& what) {
+    const std::string name(what.job());
     Envelope submitted;
     submitted.mutable_submitted()->set_job(name);
     if (const auto at = jobs.find(name); at != jobs.end()) {
       server->reply(who, request, std::move(submitted));
-      at->second.followers.push_back({who, request});
+      at->second.followers.push_back({who, request, what.output()});
       at->second.said.clear();
+      set_audience(at->second);
       return;
     }
     const auto there = job_folder::open(jobs_folder, name);
@@ -306,7 +490,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       give_up(at->second, {errc::cancelled, "called back before it began", {}});
       jobs.erase(at);
     } else {
-      for (auto& t : at->second.tasks) t.session.cancel();
+      at->second.cancel();
     }
     Envelope out;
     out.mutable_done();
@@ -328,14 +512,22 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       *out.mutable_ended() = ended;
       server->reply(f.who, f.request, std::move(out));
     }
+    for (const auto& t : j.tasks) server->forget(t.of, package(t.of));
     {
       const std::lock_guard guard(lock);
       for (const auto& t : j.tasks) {
         packages.erase(t.of.get());
         messages.erase(t.of.get());
         said.erase(t.of.get());
+        hearers.erase(t.of.get());
       }
     }
+    // Nothing of it is kept in memory, here or at the agents.
+    for (auto& t : j.tasks)
+      if (t.session) t.session->close();
+    if (j.whole) j.whole->close();
+    j.where.thin();
+    keep_ended(j.where.name());
     say("job " + j.where.name() + " has ended");
   }
 
@@ -353,7 +545,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
               return matches(j.specs[i].target, *d, out[i].asked) &&
                      target_on(j.specs[i].target, *d).canonical() == form;
             }))
-          return error{errc::network, nothing_serves(j.specs[i].target, there), {}};
+          return error{errc::network, no_service(j.specs[i].target, there), {}};
       }
       return out;
     }
@@ -361,7 +553,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     const auto known = known_names(there);
     for (const auto& s : j.specs) {
       auto where = choose(s.target, there);
-      if (!where) return error{errc::network, nothing_serves(s.target, there), {}};
+      if (!where) return error{errc::network, no_service(s.target, there), {}};
       auto& d = out.emplace_back();
       d.where = std::move(*where);
       for (const auto& [name, v] : s.target)
@@ -384,20 +576,40 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       give_up(j, kept.err());
       return false;
     }
+    std::vector<actors::tuning_request> requests;
     for (std::size_t i = 0; i < j.specs.size(); ++i) {
-      if (const auto good = start(j, j.specs[i], (*where)[i]); !good) {
-        for (auto& t : j.tasks) t.session.cancel();
-        j.end_message = good.err().text();
-        if (!j.tasks.empty()) return true; // it ends when they have
-        give_up(j, good.err());
-        return false;
+      auto made = prepare(j, j.specs[i], (*where)[i]);
+      if (!made) return stay_or_give_up(j, made.err());
+      requests.push_back(std::move(*made));
+    }
+    if (j.budget) {
+      auto whole = engine->tune_together({requests, *j.budget, terms_of(j)});
+      if (!whole) return stay_or_give_up(j, whole.err());
+      j.whole = std::move(*whole);
+      for (const auto& r : requests)
+        j.tasks.push_back({r.of, std::nullopt, {}, nullptr, budget_of(r.of->spec, *r.over), std::nullopt});
+    } else {
+      for (const auto& r : requests) {
+        auto session = engine->tune(r);
+        if (!session) return stay_or_give_up(j, session.err());
+        j.tasks.push_back({r.of, std::move(*session), {}, nullptr, budget_of(r.of->spec, *r.over), std::nullopt});
       }
     }
     j.since = now();
+    set_audience(j);
     return true;
   }
 
-  status start(open_job& j, const task_spec& spec, const job_folder::decision& where) {
+  /// It cannot begin whole: what has begun ends first.
+  bool stay_or_give_up(open_job& j, const error& why) {
+    j.cancel();
+    j.end_message = why.text();
+    if (!j.tasks.empty()) return true;
+    give_up(j, why);
+    return false;
+  }
+
+  result<actors::tuning_request> prepare(open_job& j, const task_spec& spec, const job_folder::decision& where) {
     auto space = search::space::compile(spec.parameters, spec.constraints, spec.workload, spec.target);
     if (!space) return space.err();
     if (spec.run.run.empty())
@@ -424,22 +636,18 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       auto& names_ = asked[(*of)->identity.target_form];
       names_.insert(where.asked.begin(), where.asked.end());
     }
+    const auto id = actors::session_id(**of, j.budget.has_value());
     for (const auto& [name, other] : jobs)
       for (const auto& t : other.tasks)
-        if (actors::session_id(*t.of) == actors::session_id(**of))
+        if (actors::session_id(*t.of, other.budget.has_value()) == id)
           return error{errc::invalid_spec,
                        spec.name + ": the job " + name +
                            " has the same session under way; follow it with --attach, or "
                            "give another --seed",
                        spec.file};
-    auto session = engine->tune({*of, *space, j.where.submission().options().remeasure(), false});
-    if (!session) {
-      const std::lock_guard guard(lock);
-      packages.erase(of->get());
-      return session.err();
-    }
-    j.tasks.push_back({*of, std::move(*session), {}, nullptr, budget_of(spec, **space), std::nullopt});
-    return {};
+    actors::tuning_request out{*of, *space, j.where.submission().options().remeasure(), false};
+    out.share = terms_of(j);
+    return out;
   }
 
   Envelope progress_of(open_job& j) {
@@ -474,6 +682,10 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     p.set_with_best(with_best);
     p.set_ended(ended);
     for (const auto n : failed) p.add_failed(n);
+    if (j.budget) {
+      budget = j.budget->trials;
+      limit = j.budget->time;
+    }
     if (budget && !j.tasks.empty()) p.set_budget(*budget);
     if (limit && !j.tasks.empty()) p.set_time_limit_ns(limit->count());
     const std::lock_guard guard(lock);
@@ -494,8 +706,9 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     if (j.tasks.empty() && !begin(j)) return false;
     if (j.tasks.empty()) return true;
     bool over = true;
-    for (auto& t : j.tasks) {
-      if (!t.last.finished) t.last = t.session.progress();
+    for (std::size_t i = 0; i < j.tasks.size(); ++i) {
+      auto& t = j.tasks[i];
+      if (!t.last.finished) t.last = t.session ? t.session->progress() : j.whole->progress(i);
       over = over && t.last.finished;
       if (t.last.finished || served(t)) {
         t.unserved.reset();
@@ -507,12 +720,13 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
         const std::lock_guard guard(lock);
         std::vector<const description*> there;
         for (const auto& [name, d] : ready) there.push_back(&d);
-        j.end_message = nothing_serves(t.of->spec.target, there) + " (waited " +
+        j.end_message = no_service(t.of->spec.target, there) + " (waited " +
                         std::to_string(static_cast<int>(seconds(options.device_patience))) +
                         " s); what was measured is kept, and the same command goes on with the rest";
       }
-      for (auto& all : j.tasks) all.session.cancel();
+      j.cancel();
     }
+    if (j.whole) over = j.whole->ended();
     if (!j.followers.empty()) {
       auto p = progress_of(j);
       auto text = p.SerializeAsString();
@@ -523,10 +737,17 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       }
     }
     if (!over) return true;
-    std::vector<std::shared_ptr<const actors::tuning_report>> reports;
-    for (auto& t : j.tasks) reports.push_back(t.session.wait());
-    if (std::any_of(reports.begin(), reports.end(), [](const auto& r) { return r == nullptr; })) return true;
-    auto shown = options.render(reports);
+    rendered shown;
+    if (j.whole) {
+      const auto joint = j.whole->wait();
+      if (!joint) return true;
+      shown = options.render_joint(*joint, *j.budget);
+    } else {
+      std::vector<std::shared_ptr<const actors::tuning_report>> reports;
+      for (auto& t : j.tasks) reports.push_back(t.session->wait());
+      if (std::any_of(reports.begin(), reports.end(), [](const auto& r) { return r == nullptr; })) return true;
+      shown = options.render(reports);
+    }
     wire::v1::Ended ended;
     ended.set_code(static_cast<std::uint32_t>(j.end_message.empty() ? shown.code : 5));
     ended.set_json(shown.json);
@@ -538,7 +759,8 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   }
 
   void forget_client(client_id who) {
-    for (auto& [name, j] : jobs) std::erase_if(j.followers, [who](const follower& f) { return f.who == who; });
+    for (auto& [name, j] : jobs)
+      if (std::erase_if(j.followers, [who](const follower& f) { return f.who == who; }) > 0) set_audience(j);
   }
 
   /// Until the jobs are looked at again where nothing is asked.
@@ -586,8 +808,41 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       lines.push_back(name + " " + j.where.submission().file() + ": " +
                       (j.tasks.empty() ? "waits for a device" : std::to_string(done) + " trials"));
     }
+    auto shares = clients_now();
+    const auto waits = engine->waiting();
+    std::uint32_t without = 0;
+    for (const auto& [name, j] : jobs)
+      without += j.tasks.empty() ||
+                 std::any_of(j.tasks.begin(), j.tasks.end(), [](const running& t) { return t.unserved.has_value(); });
     const std::lock_guard guard(lock);
     job_lines.swap(lines);
+    clients.swap(shares);
+    waiting = waits;
+    unserved = without;
+  }
+
+  /// The clients that have jobs, and what they have of the slots. Owners without a job are forgotten.
+  std::vector<wire::v1::ClientShare> clients_now() {
+    std::map<std::string, wire::v1::ClientShare> out;
+    for (const auto& [name, j] : jobs) {
+      auto& c = out[j.owner()];
+      const auto& s = j.where.submission();
+      c.set_name(s.owner().empty() ? s.client() : s.client() + " (token " + s.owner() + ")");
+      c.set_weight(s.weight() > 0 ? s.weight() : 1);
+      c.set_limit(s.limit());
+      c.set_jobs(c.jobs() + 1);
+    }
+    std::erase_if(owners, [&](const auto& o) { return !out.contains(o.first); });
+    if (!out.empty())
+      for (const auto& share : engine->shares())
+        for (const auto& [owner, number] : owners) {
+          if (number != share.owner) continue;
+          out.at(owner).set_busy(share.busy);
+          out.at(owner).set_used_s(share.used_s);
+        }
+    std::vector<wire::v1::ClientShare> all;
+    for (auto& [owner, c] : out) all.push_back(std::move(c));
+    return all;
   }
 
   /// On the loop's thread, from another one; returns when it is done.
@@ -622,12 +877,24 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
         break;
       case kind::quarantined:
         tell(of, "not tried again: " + config + ": " + e.text);
-        quarantined.push_back((e.what ? e.what->of->spec.name + ": " : "") + config + ": " + e.text);
-        if (quarantined.size() > 100) quarantined.erase(quarantined.begin());
+        if (e.what)
+          todo.push_back([this, what = e.what, why = e.text] {
+            status kept;
+            {
+              const std::lock_guard inner(lock);
+              kept = bans->quarantine(*what, why, system_time().wall());
+            }
+            if (!kept) say("quarantine: " + kept.err().text());
+            refuse();
+          });
+        news.notify_one();
         break;
       case kind::finals:
       case kind::decided:
-        if (of) tell(of, e.text);
+        if (of)
+          tell(of, e.text);
+        else
+          todo.push_back([this, text = e.text] { say(text); });
         break;
       case kind::store_trouble:
         for (const auto& [t, p] : packages) tell(t, "the hub's store cannot be written: " + e.text);
@@ -646,6 +913,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   how.open_store = i->options.open_store;
   how.builders = i->options.builders;
   how.apart = true;
+  how.share_time = true;
   how.host = i->options.host;
   how.turn = i->options.turn;
   // The job's own patience is to strike first.
@@ -657,12 +925,20 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   i->jobs_folder = own + "/jobs";
   auto files = artifact_store::open(own + "/files", i->options.files_kept);
   if (!files) return files.err();
+  auto secrets = private_folder::open(own, true);
+  if (!secrets) return secrets.err();
+  auto bans = candidate_bans::open(std::move(*secrets));
+  if (!bans) return bans.err();
+  i->bans.emplace(std::move(*bans));
   fleet_server::events tell;
   tell.came = [p = i.get()](agent_id who, const description& what) { p->came(who, what); };
   tell.went = [p = i.get()](agent_id who) { p->went(who); };
   tell.changed = [p = i.get()](agent_id who, const description& what, bool on) { p->changed(who, what, on); };
   tell.asked = [p = i.get()](client_id who, std::uint64_t request, const Envelope& message) {
     p->asked_by(who, request, message);
+  };
+  tell.said = [p = i.get()](const trial& what, const std::string& device, const wire::v1::Output& heard) {
+    p->output(what, device, heard);
   };
   tell.left = [p = i.get()](client_id who) { p->post([p, who] { p->forget_client(who); }); };
   tell.log = [p = i.get()](const std::string& text) { p->say(text); };
@@ -672,16 +948,22 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   i->engine->subscribe([p = i.get()](const actors::event_batch& batch) { p->note(batch); });
   for (const auto& name : job_folder::list(i->jobs_folder)) {
     auto there = job_folder::open(i->jobs_folder, name);
-    if (!there || there->ended()) continue;
+    if (!there) continue;
+    if (there->ended()) {
+      i->ended_names.push_back(name);
+      continue;
+    }
     open_job j(std::move(*there));
     auto specs = j.where.read();
     if (!specs) continue;
     j.specs = std::move(*specs);
+    j.budget = *j.where.budget();
     j.since = i->now();
     j.patience = i->options.device_patience;
     i->say("job " + name + ": goes on when a device is there");
     i->jobs.emplace(name, std::move(j));
   }
+  if (!i->bans->list().empty()) i->refuse();
   if (i->options.desk != nullptr) {
     i->looks = std::make_unique<timer>(*i->options.desk);
     i->look_again();
@@ -700,10 +982,12 @@ hub::~hub() {
   if (impl_->desk.joinable()) impl_->desk.join();
   impl_->looks.reset();
   // While devices may still come and go, so that what is lost now is not waited for.
-  for (auto& [name, j] : impl_->jobs)
-    for (auto& t : j.tasks) t.session.cancel();
-  for (auto& [name, j] : impl_->jobs)
-    for (auto& t : j.tasks) t.session.wait_for(std::chrono::minutes(1));
+  for (auto& [name, j] : impl_->jobs) j.cancel();
+  for (auto& [name, j] : impl_->jobs) {
+    if (j.whole) j.whole->wait();
+    for (auto& t : j.tasks)
+      if (t.session) t.session->wait_for(std::chrono::minutes(1));
+  }
   impl_->on_loop([this] { impl_->closing = true; });
   impl_->engine.reset();
   impl_->on_loop([this] { impl_->server->close(); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/engine.hpp"
+#include "actors/joint.hpp"
 #include "net/fleet/fleet_server.hpp"
 #include "net/link.hpp"
 
@@ -29,9 +30,12 @@ struct hub_options {
   /// is under way goes on without one.
   nanoseconds match_patience = std::chrono::seconds(10);
   nanoseconds device_patience = std::chrono::minutes(2);
-  std::size_t jobs_each = 16;            ///< under way, of one client's machine
+  std::size_t jobs_each = 16;            ///< under way, of one client
+  std::size_t ended_jobs = 1000;         ///< whose end is told to who asks later; older ones are forgotten
   std::uint64_t files_kept = 4ull << 30; ///< bytes of what clients have sent, that it need not be sent again
   std::function<rendered(const std::vector<std::shared_ptr<const actors::tuning_report>>&)> render;
+  /// The same where the tasks share a budget.
+  std::function<rendered(const actors::joint_report&, const budget_spec&)> render_joint;
   std::function<void(const std::string&)> log; ///< one line; from the hub's threads, one at a time
   /// Who did what (net/audit_log.hpp); on the loop's thread. May be empty.
   std::function<void(const audit_who&, std::string_view did, const audit_details&)> audit;
@@ -46,6 +50,12 @@ struct hub_options {
 /// A hub: the engine, with the slots of agents in place of its own, and the jobs that clients submit. What is submitted
 /// lies in the hub's folder (net/tokens.hpp): a hub that is killed and started again goes on with every job when the
 /// devices come back, and measures nothing twice.
+///
+/// Clients share the slots' time in proportion to the weights of their tokens (schedulers/share_terms.hpp): who shows
+/// none has weight 1, and is told from others by the name that it gives. Of what a client gets its jobs have their
+/// parts by priority.
+///
+/// A job's memory goes with its end; what it came to stays in its folder, for `ended_jobs` of them.
 ///
 /// Threads: `loop` is the hub's wire, and must run on one thread; what takes long (opening sessions, looking at them)
 /// is done on a thread of its own. Create and destroy it on a thread that is neither, the loop running until it is

@@ -48,11 +48,15 @@ std::optional<std::string> read_file(const std::string& path) {
 
 } // namespace
 
-/// All that makes a job, but for who sent it.
 std::string job_folder::name_of(const wire::v1::Submit& what) {
   auto same = what;
   same.clear_client();
+  same.clear_output();
+  same.clear_owner();
+  same.clear_weight();
+  same.clear_limit();
   same.mutable_options()->clear_remeasure();
+  same.mutable_options()->clear_priority();
   std::sort(same.mutable_files()->begin(), same.mutable_files()->end(),
             [](const auto& a, const auto& b) { return a.path() < b.path(); });
   return sha256(same.SerializeAsString()).hex().substr(0, 12);
@@ -87,11 +91,48 @@ result<job_folder> job_folder::open(const std::string& jobs, const std::string& 
 }
 
 std::vector<std::string> job_folder::list(const std::string& jobs) {
-  std::vector<std::string> out;
-  std::error_code ec;
+  std::vector<std::pair<fs::file_time_type, std::string>> there;
+  std::error_code ec, old;
   for (fs::directory_iterator at(jobs, ec); !ec && at != fs::directory_iterator(); at.increment(ec))
-    out.push_back(at->path().filename().string());
-  std::sort(out.begin(), out.end());
+    there.emplace_back(fs::last_write_time(at->path(), old), at->path().filename().string());
+  std::sort(there.begin(), there.end());
+  std::vector<std::string> out;
+  for (auto& [when, name] : there) out.push_back(std::move(name));
+  return out;
+}
+
+status job_folder::set_priority(int priority) {
+  what_.mutable_options()->set_priority(priority);
+  return write_file(folder_ + "/job", what_.SerializeAsString());
+}
+
+void job_folder::thin() {
+  std::error_code ec;
+  fs::remove_all(files(), ec);
+}
+
+void job_folder::remove() {
+  std::error_code ec;
+  fs::remove_all(folder_, ec);
+}
+
+result<std::optional<budget_spec>> job_folder::budget() const {
+  auto out = storage::read_shared_budget(files() + "/" + what_.file());
+  if (!out) return out;
+  const auto& o = what_.options();
+  if (!*out && !o.has_policy()) return out;
+  if (!*out) {
+    if (!o.has_trials() && !o.has_time_ns())
+      return error{errc::invalid_spec,
+                   "--policy says who of the tasks goes next, and needs to know how much they share: give --trials or "
+                   "--time, or write budget: into the spec",
+                   what_.file()};
+    out->emplace();
+  }
+  auto& b = **out;
+  if (o.has_policy()) b.policy = o.policy();
+  if (o.has_trials()) b.trials = o.trials();
+  if (o.has_time_ns()) b.time = nanoseconds(o.time_ns());
   return out;
 }
 
@@ -103,14 +144,16 @@ result<std::vector<task_spec>> job_folder::read() const {
     if (why.where.starts_with(files() + "/")) why.where.erase(0, files().size() + 1);
     return why;
   }
+  const auto shared = budget();
+  if (!shared) return shared.err();
   const auto& o = what_.options();
   for (auto& s : *specs) {
     s.file = what_.file();
-    if (o.has_trials()) {
+    if (o.has_trials() && !*shared) {
       s.search.trials = o.trials();
       s.search.fraction.reset();
     }
-    if (o.has_time_ns()) s.search.time = nanoseconds(o.time_ns());
+    if (o.has_time_ns() && !*shared) s.search.time = nanoseconds(o.time_ns());
     if (o.has_strategy()) s.search.strategy = o.strategy();
     if (o.has_seed()) s.search.seed = o.seed();
     if (o.has_near()) s.search.near = o.near();

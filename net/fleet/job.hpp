@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/budget.hpp"
 #include "core/task.hpp"
 #include "net/artifact_store.hpp"
 #include "proto/wire.pb.h"
@@ -21,11 +22,11 @@ public:
   /// Writes the submission below `jobs`, its files from `contents`. One that is there already is opened, and is no
   /// longer ended. Errors: io; invalid_spec.
   static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, artifact_store& contents);
-  /// What create() would call it.
+  /// The name of a submission: from all that makes the job, but for who sends it and how urgent it is.
   static std::string name_of(const wire::v1::Submit& what);
   /// Errors: io, not_found.
   static result<job_folder> open(const std::string& jobs, const std::string& name);
-  /// The names of all that are there, by name.
+  /// The names of all that are there, the longest unchanged first.
   static std::vector<std::string> list(const std::string& jobs);
 
   const std::string& name() const noexcept { return name_; }
@@ -34,6 +35,8 @@ public:
 
   /// The tasks as they were submitted, with the options of the command line. Errors: invalid_spec.
   result<std::vector<task_spec>> read() const;
+  /// The budget that they share; none where each has its own. Errors: invalid_spec: also a policy without one.
+  result<std::optional<budget_spec>> budget() const;
 
   /// The text of the spec file, as it is on the disk. Errors: io.
   result<std::string> spec_text() const;
@@ -48,6 +51,12 @@ public:
   status decide(const std::vector<decision>& where);
   std::optional<wire::v1::Ended> ended() const;
   status end(const wire::v1::Ended& how);
+  /// Of the options. Errors: io.
+  status set_priority(int priority);
+  /// It has ended: what it was made of goes, what it came to stays.
+  void thin();
+  /// All of it goes.
+  void remove();
 
 private:
   job_folder(std::string folder, std::string name) : folder_(std::move(folder)), name_(std::move(name)) {}

@@ -5,7 +5,9 @@
 namespace attune::net::fleet {
 
 std::optional<lease_id> lease_table::grant(agent_id agent, std::uint32_t slot, nanoseconds now) {
-  if (!slots_.try_emplace({agent, slot}, next_).second) return std::nullopt;
+  auto& held = slots_[{agent, slot}];
+  if (held.size() >= per_slot) return std::nullopt;
+  held.push_back(next_);
   leases_.emplace(next_, lease{next_, agent, slot, now});
   ++counted_.granted;
   return next_++;
@@ -18,7 +20,9 @@ lease_table::answer lease_table::end(lease_id id, agent_id from) {
     ++counted_.late;
     return answer::late;
   }
-  slots_.erase({at->second.agent, at->second.slot});
+  const auto slot = slots_.find({at->second.agent, at->second.slot});
+  std::erase(slot->second, id);
+  if (slot->second.empty()) slots_.erase(slot);
   leases_.erase(at);
   ++counted_.ended;
   return answer::good;
@@ -40,15 +44,15 @@ const lease_table::lease* lease_table::find(lease_id id) const {
   return at == leases_.end() ? nullptr : &at->second;
 }
 
-std::optional<lease_id> lease_table::holder(agent_id agent, std::uint32_t slot) const {
+std::vector<lease_id> lease_table::of(agent_id agent, std::uint32_t slot) const {
   const auto at = slots_.find({agent, slot});
-  return at == slots_.end() ? std::nullopt : std::optional(at->second);
+  return at == slots_.end() ? std::vector<lease_id>() : at->second;
 }
 
 std::vector<lease_table::lease> lease_table::of(agent_id agent) const {
   std::vector<lease> out;
   for (auto at = slots_.lower_bound({agent, 0}); at != slots_.end() && at->first.first == agent; ++at)
-    out.push_back(leases_.at(at->second));
+    for (const auto id : at->second) out.push_back(leases_.at(id));
   return out;
 }
 

@@ -15,9 +15,10 @@ namespace attune::net::fleet {
 /// Numbers the leases of a hub's life from 1; none is given twice.
 using lease_id = std::uint64_t;
 
-/// The right of one trial to one slot of one agent: from its order to its answer, or to the loss of the agent. So no
-/// run overlaps another on a slot, and an answer is used at most once: one that comes when its lease has ended, whoever
-/// sends it, is late and told apart from one that was never given.
+/// The right of one trial to one slot of one agent: from its order to its answer, or to the loss of the agent. So an
+/// answer is used at most once: one that comes when its lease has ended, whoever sends it, is late and told apart from
+/// one that was never given. A slot has two at the most, the second to be used when the run under the first has ended
+/// (the agent keeps to that), so no run overlaps another on a slot.
 ///
 /// An agent that has lost its connection ends what it runs before it comes again: the slots of a new connection are
 /// free. Pure; time is passed in. Thread-safety: one owner.
@@ -30,7 +31,9 @@ public:
     nanoseconds since{0};
   };
 
-  /// None where the slot is taken.
+  static constexpr std::size_t per_slot = 2;
+
+  /// None where the slot has as many as it may.
   std::optional<lease_id> grant(agent_id agent, std::uint32_t slot, nanoseconds now);
 
   enum class answer : std::uint8_t {
@@ -44,7 +47,8 @@ public:
   std::vector<lease> lose(agent_id agent);
 
   const lease* find(lease_id id) const;
-  std::optional<lease_id> holder(agent_id agent, std::uint32_t slot) const;
+  /// Of one slot, in the order in which they were given.
+  std::vector<lease_id> of(agent_id agent, std::uint32_t slot) const;
   /// Of one agent, by slot.
   std::vector<lease> of(agent_id agent) const;
   std::size_t size() const noexcept { return leases_.size(); }
@@ -56,7 +60,7 @@ public:
 
 private:
   std::unordered_map<lease_id, lease> leases_;
-  std::map<std::pair<agent_id, std::uint32_t>, lease_id> slots_;
+  std::map<std::pair<agent_id, std::uint32_t>, std::vector<lease_id>> slots_;
   lease_id next_ = 1;
   figures counted_;
 };

@@ -40,6 +40,8 @@ result<peer_session::step> peer_session::next(const Envelope& message) {
       return step::beat;
     case Envelope::kAnswers:
       return step::answers;
+    case Envelope::kOutput:
+      return step::output;
     case Envelope::kArtifactFetch:
       return step::fetch;
     case Envelope::kGoodbye:

@@ -28,6 +28,7 @@ public:
     come,         ///< an agent that wants to be let in; then let_in()
     beat,         ///< send it back
     answers,      ///< of leases
+    output,       ///< what a run has said
     fetch,        ///< contents that were offered to this peer
     leave,        ///< it goes in order
     submit,       ///< a question of a client, with files

@@ -1,13 +1,30 @@
 #include "net/fleet/registry.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace attune::net::fleet {
 
 namespace {
 
-constexpr std::size_t spreads_kept = 32;
+constexpr std::size_t scatters_kept = 32;
 
+/// @pre values is not empty; it is reordered
+double median_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+} // namespace
+
+std::optional<double> scatter_of(std::vector<double> samples) {
+  if (samples.size() < 3) return std::nullopt;
+  const double middle = median_of(samples);
+  if (middle == 0) return std::nullopt;
+  for (auto& s : samples) s = std::abs(s - middle);
+  return 1.4826 * median_of(samples) / std::abs(middle);
 }
 
 const char* to_string(device_state s) noexcept {
@@ -112,14 +129,14 @@ const description* registry::find(agent_id id) const {
   return at == names_.end() ? nullptr : &devices_.at(at->second).what;
 }
 
-void registry::ran(agent_id id, std::optional<double> spread, std::string error) {
+void registry::ran(agent_id id, std::optional<double> scatter, std::string error) {
   auto* d = device_of(id);
   if (d == nullptr) return;
   ++d->runs;
   if (!error.empty()) d->error = std::move(error);
-  if (!spread) return;
-  d->spreads.push_back(*spread);
-  if (d->spreads.size() > spreads_kept) d->spreads.pop_front();
+  if (!scatter) return;
+  d->scatters.push_back(*scatter);
+  if (d->scatters.size() > scatters_kept) d->scatters.pop_front();
 }
 
 void registry::lost(agent_id id, std::size_t leases) {
@@ -146,11 +163,9 @@ std::vector<device_view> registry::list(nanoseconds now) const {
     v.error = d.error;
     v.runs = d.runs;
     v.lost_leases = d.lost_leases;
-    if (!d.spreads.empty()) {
-      std::vector<double> sorted(d.spreads.begin(), d.spreads.end());
-      const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-      std::nth_element(sorted.begin(), middle, sorted.end());
-      v.noise = *middle;
+    if (!d.scatters.empty()) {
+      std::vector<double> all(d.scatters.begin(), d.scatters.end());
+      v.noise = median_of(all);
     }
     out.push_back(std::move(v));
   }

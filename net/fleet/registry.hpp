@@ -26,6 +26,7 @@ struct description {
   arguments facts;  ///< the machine's fingerprint
   std::uint32_t slots = 1;
   std::string address; ///< where it connects from
+  bool ahead = false;  ///< its slots take an order behind the one that they run
 };
 
 /// How a device stands.
@@ -43,7 +44,9 @@ struct device_view {
   device_state state = device_state::lost;
   std::optional<nanoseconds> heard; ///< ago; none: never in this hub's life
   std::string error;                ///< the last
-  std::optional<double> noise;      ///< the median spread of what it measured lately
+  /// How far single samples of one run lie apart, of what it measured lately: the median over its runs of 1.4826 times
+  /// the median absolute deviation over the median (for a normal distribution that is the standard deviation).
+  std::optional<double> noise;
   std::uint64_t runs = 0, lost_leases = 0;
 };
 
@@ -84,8 +87,8 @@ public:
   bool ready(agent_id id) const;
   std::optional<agent_id> agent_of(const std::string& name) const;
   const description* find(agent_id id) const;
-  /// A run has ended there: its relative spread where it measured, its failure where the device is at fault.
-  void ran(agent_id id, std::optional<double> spread, std::string error = {});
+  /// A run has ended there: scatter_of() its samples where it measured, its failure where the device is at fault.
+  void ran(agent_id id, std::optional<double> scatter, std::string error = {});
   void lost(agent_id id, std::size_t leases);
 
   /// Those that get work, by name.
@@ -100,7 +103,7 @@ private:
     std::optional<agent_id> agent;
     std::optional<nanoseconds> heard;
     std::string error;
-    std::deque<double> spreads; ///< the last ones
+    std::deque<double> scatters; ///< the last ones
     std::uint64_t runs = 0, lost_leases = 0;
   };
   device* device_of(agent_id id);
@@ -111,5 +114,9 @@ private:
   std::unordered_map<agent_id, std::string> names_; ///< of the live ones
   std::set<std::string> drained_, banned_;
 };
+
+/// 1.4826 times the median absolute deviation of the samples over their median; none of fewer than three, or where
+/// their median is 0.
+std::optional<double> scatter_of(std::vector<double> samples);
 
 } // namespace attune::net::fleet

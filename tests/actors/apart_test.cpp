@@ -1,6 +1,9 @@
 // Slots on machines of their own: what goes where, and what becomes of it when a machine goes.
 #include "testing/boost_test.hpp"
 
+#include <cmath>
+#include <map>
+
 using namespace attune;
 using namespace attune::actors;
 using namespace attune::testing;
@@ -211,6 +214,162 @@ BOOST_AUTO_TEST_CASE(everything_of_a_session_can_be_called_back_while_it_runs_el
   BOOST_REQUIRE(r);
   BOOST_TEST((r->reason == search::stop_reason::interrupted));
   BOOST_TEST(g.store.records.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_with_short_runs_has_its_next_trial_ahead_and_its_phases_are_its_own) {
+  boost_world g({.scheduling = apart()});
+  auto info = slot_of("a");
+  std::vector<trial_ptr> stopped;
+  info.stop = [&stopped](const trial_ptr& t) { stopped.push_back(t); };
+  auto a = g.add_runner(info);
+  const auto t = g.begin(on("test", 4));
+  BOOST_TEST(a->hand.size() == 1u); // nothing is known of how long runs take
+  g.pass(std::chrono::milliseconds(10), std::chrono::milliseconds(10));
+  g.answer(a, measured(1));
+  BOOST_REQUIRE_EQUAL(a->hand.size(), 2u);
+  g.pass(std::chrono::milliseconds(20), std::chrono::milliseconds(10));
+  g.answer(a, measured(2));
+  BOOST_REQUIRE_EQUAL(a->hand.size(), 2u);
+  g.pass(std::chrono::milliseconds(30), std::chrono::milliseconds(10));
+  g.answer(a, measured(3));
+  g.answer(a, measured(4));
+  const auto r = g.report(t);
+  BOOST_REQUIRE(r);
+  BOOST_TEST(r->counts.measured == 4u);
+  BOOST_TEST(stopped.empty());
+  // The third waited 20 ms at its slot: that is its queue's time, not its run's.
+  BOOST_REQUIRE_EQUAL(g.store.records.size(), 4u);
+  const auto& third = g.store.records[2].result->phases;
+  BOOST_TEST((third.queue >= std::chrono::milliseconds(20)));
+  BOOST_TEST((third.run + third.clean == std::chrono::milliseconds(30)));
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_at_a_slot_is_stopped_by_name_and_goes_elsewhere_when_the_slot_goes) {
+  boost_world g({.scheduling = apart()});
+  auto info = slot_of("a");
+  std::vector<trial_ptr> stopped;
+  info.stop = [&stopped](const trial_ptr& t) { stopped.push_back(t); };
+  auto a = g.add_runner(info);
+  const auto t = g.begin(on("test", 4));
+  g.pass(std::chrono::milliseconds(10), std::chrono::milliseconds(10));
+  g.answer(a, measured(1));
+  BOOST_REQUIRE_EQUAL(a->hand.size(), 2u);
+  const auto running = a->hand[0].order.what, waiting = a->hand[1].order.what;
+  auto b = g.add_runner(slot_of("b"));
+  BOOST_REQUIRE_EQUAL(b->hand.size(), 1u);
+  g.kill_runner(0);
+  g.answer(b, measured(4));
+  // What waited is not at fault, and goes first; what ran has lost a device, and goes too.
+  BOOST_REQUIRE_EQUAL(b->hand.size(), 1u);
+  BOOST_TEST((b->hand.front().order.what == waiting || b->hand.front().order.what == running));
+  g.answer(b, measured(2));
+  g.answer(b, measured(3));
+  const auto r = g.report(t);
+  BOOST_REQUIRE(r);
+  BOOST_TEST(r->counts.measured == 4u);
+  std::size_t tried_again = 0;
+  for (const auto& i : g.store.records)
+    for (const auto& n : i.result->notes) tried_again += n.find("tried again") != std::string::npos;
+  BOOST_TEST(tried_again == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_refused_is_not_run_stopped_where_it_runs_and_no_result_of_its_own) {
+  boost_world g({.scheduling = apart()});
+  auto a = g.add_runner(slot_of("a"));
+  const auto t = g.begin(on("test", 3));
+  BOOST_REQUIRE_EQUAL(a->hand.size(), 1u);
+  const auto running = a->hand.front().order.what;
+  refusal which;
+  which.of = [key = running->key](const trial& one) -> std::optional<failure> {
+    if (one.key != key) return std::nullopt;
+    return failure{failure_kind::device_lost, "not run: banned", {}, {}};
+  };
+  caf::anon_send(g.scheduler, atom::refuse::value, which);
+  g.drain();
+  BOOST_TEST(a->cancels == 1);
+  g.answer(a, measured(2));
+  g.answer(a, measured(3));
+  const auto r = g.report(t);
+  BOOST_REQUIRE(r);
+  BOOST_TEST(r->counts.failed[static_cast<std::size_t>(failure_kind::device_lost)] == 1u);
+  BOOST_TEST(a->orders == 3);
+  // Another search meets it, too.
+  const auto again = g.begin(on("test", 3));
+  const auto r2 = g.report(again);
+  BOOST_REQUIRE(r2);
+  BOOST_TEST(r2->counts.failed[static_cast<std::size_t>(failure_kind::device_lost)] == 1u);
+  BOOST_TEST(a->orders == 3);
+}
+
+BOOST_AUTO_TEST_CASE(sessions_of_owners_have_their_shares_and_it_is_told) {
+  auto how = apart();
+  how.dispatcher.by_time = true;
+  boost_world g({.scheduling = how});
+  auto a = g.add_runner(slot_of("a"));
+  for (std::uint64_t s = 1; s <= 2; ++s)
+    caf::anon_send(g.scheduler, atom::share::value, session_number{s},
+                   schedulers::share_terms{.owner = s, .weight = s == 1 ? 3.0 : 1.0});
+  auto one = on("test", 60), two = on("test", 60);
+  one.name = "one";
+  two.name = "two";
+  g.begin(one);
+  g.begin(two);
+  std::map<std::uint64_t, int> served;
+  for (int i = 0; i < 40; ++i) {
+    BOOST_REQUIRE(!a->hand.empty());
+    ++served[a->hand.front().order.what->session];
+    g.pass(std::chrono::milliseconds(100), std::chrono::milliseconds(100));
+    g.answer(a, measured(1));
+  }
+  BOOST_TEST(std::abs(served[1] - 30) <= 2);
+  const auto shares = g.ask<share_list>(g.scheduler, atom::share::value);
+  BOOST_REQUIRE(shares);
+  BOOST_REQUIRE_EQUAL(shares->items.size(), 2u);
+  BOOST_TEST(shares->items[0].weight == 3.0);
+  BOOST_TEST(std::abs(shares->items[0].used_s - 3) < 0.25);
+}
+
+BOOST_AUTO_TEST_CASE(each_machine_has_a_reference_of_its_own_and_drift_is_taken_out_where_it_is) {
+  boost_world g({.scheduling = apart()});
+  std::map<std::string, double> slower{{"a", 1}, {"b", 1}};
+  std::map<std::string, int> references;
+  const auto runs_on = [&](const std::string& device) {
+    return [&, device](const run_order& o) {
+      if (o.what->why == purpose::reference) ++references[device];
+      // Little by little one of the two becomes slower.
+      if (device == "a") slower["a"] *= 1.0005;
+      act<run_report> r(measured((100 + x_of(*o.what)) * slower[device]));
+      r.after = std::chrono::milliseconds(200);
+      return r;
+    };
+  };
+  g.add_runner(slot_of("a"), runs_on("a"));
+  g.add_runner(slot_of("b"), runs_on("b"));
+  auto o = on("test", 600);
+  const auto shape = o.shape;
+  o.shape = [shape](task_spec& s) {
+    shape(s);
+    s.measure.tolerance = 0.05;
+  };
+  const auto t = g.begin(o);
+  for (int i = 0; i < 2000 && !g.report(t); ++i) g.pass(std::chrono::seconds(1));
+  BOOST_REQUIRE(g.report(t));
+  BOOST_TEST(references["a"] > 10);
+  BOOST_TEST(references["b"] > 10);
+  double worst_a = 0, drift_a = 0, drift_b = 0;
+  for (const auto& r : g.store.records) {
+    const auto* m = r.result->measured();
+    if (m == nullptr || !r.result->around.drift) continue;
+    const bool on_a = r.result->runner.starts_with("a/");
+    auto& most = on_a ? drift_a : drift_b;
+    most = std::max(most, *r.result->around.drift);
+    if (on_a) worst_a = std::max(worst_a, m->value / (100 + r.what->config.find("x")->to_double()) - 1);
+    // Nothing else is going on where it is timed.
+    BOOST_TEST(r.result->around.runs_beside == 0u);
+  }
+  BOOST_TEST(drift_a > 0.1);
+  BOOST_TEST(std::abs(drift_b) < 1e-9);
+  BOOST_TEST(worst_a < drift_a / 2); // most of it is taken out
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -311,4 +311,65 @@ BOOST_AUTO_TEST_CASE(reads_what_looks_on) {
   BOOST_TEST(compare.trials.value() == 50u);
 }
 
+BOOST_AUTO_TEST_CASE(reads_a_clients_part_and_its_jobs_priority) {
+  const auto made = std::get<token_options>(
+      good({"token", "create", "--role", "client", "--name", "me", "--weight", "2.5", "--limit", "8"}).command);
+  BOOST_TEST(made.share.weight == 2.5);
+  BOOST_TEST(made.share.limit == 8u);
+  BOOST_TEST(
+      refusal({"token", "create", "--role", "agent", "--name", "b", "--weight", "2"}).find("an agent has none") !=
+      std::string::npos);
+  for (const auto* bad : {"0", "-1", "101", "x", "1x", "nan", "inf"})
+    BOOST_TEST(refusal({"token", "create", "--role", "client", "--name", "me", "--weight", bad}).find("--weight") !=
+                   std::string::npos,
+               bad);
+  const auto tune = [](std::vector<std::string> more) {
+    std::vector<std::string> words{"tune", "a.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  BOOST_TEST(std::get<tune_options>(good(tune({"--hub", "h:1", "--priority", "-3"})).command).priority == -3);
+  BOOST_TEST(std::get<tune_options>(good(tune({"--hub", "h:1", "--priority", "5", "--verbose"})).command).verbose);
+  for (const auto* bad : {"6", "-6", "x", "1.5", "-"})
+    BOOST_TEST(refusal(tune({"--hub", "h:1", "--priority", bad})).find("--priority") != std::string::npos, bad);
+  BOOST_TEST(refusal(tune({"--priority", "1"})).find("no effect without --hub") != std::string::npos);
+  BOOST_TEST(refusal(tune({"--verbose"})).find("no effect without --hub") != std::string::npos);
+  for (const auto* idle : {"--svg", "--log-format"})
+    BOOST_TEST(refusal(tune({"--hub", "h:1", idle, "json"})).find("does nothing beside --hub") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(reads_which_candidates_are_banned_and_how_agents_are_placed) {
+  using what = devices_options::what;
+  const auto ban =
+      std::get<devices_options>(good({"devices", "--hub", "h:1", "--ban-config", "x=1", "--task", "gemm"}).command);
+  BOOST_TEST((ban.action == what::ban_config));
+  BOOST_TEST(ban.configuration == "x=1");
+  BOOST_TEST(ban.name == "gemm");
+  BOOST_TEST(refusal({"devices", "--hub", "h:1", "--ban", "b", "--task", "gemm"}).find("--task goes with") !=
+             std::string::npos);
+  BOOST_TEST(refusal({"devices", "--hub", "h:1", "--ban", "b", "--drain", "b"}).find("one thing at a time") !=
+             std::string::npos);
+  const auto up = std::get<agents_options>(good({"agents", "up", "--hub", "h:1", "--slurm", "-p tune", "--min", "2",
+                                                 "--max", "5", "--idle", "30s", "--device", "node", "--label", "a=b"})
+                                               .command);
+  BOOST_TEST(up.slurm == "-p tune");
+  BOOST_TEST(up.least == 2u);
+  BOOST_TEST(up.most == 5u);
+  BOOST_TEST((up.idle == std::chrono::seconds(30)));
+  BOOST_TEST((up.agent == std::vector<std::string>{"--device", "node", "--label", "a=b"}));
+  const std::vector<std::string> base{"agents", "up", "--hub", "h:1", "--slurm", "-p x"};
+  const auto with = [&](std::vector<std::string> more) {
+    auto words = base;
+    words.insert(words.end(), more.begin(), more.end());
+    return refusal(words);
+  };
+  BOOST_TEST(with({"--min", "3", "--max", "2"}).find("less than --min") != std::string::npos);
+  BOOST_TEST(with({"--once"}).find("--min") != std::string::npos);
+  BOOST_TEST(with({"--once", "--min", "1", "--max", "2"}).find("no effect with --once") != std::string::npos);
+  BOOST_TEST(with({"--name", "a b"}).find("--name") != std::string::npos);
+  refusal({"agents", "up", "--hub", "h:1"});
+  refusal({"agents"});
+  BOOST_TEST((std::get<agents_options>(good({"agents", "down"}).command).action == agents_options::what::down));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

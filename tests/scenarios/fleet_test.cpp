@@ -293,6 +293,9 @@ search: {strategy: grid, trials: 12}
   const auto later = f.at.attune({"tune", "--attach", job, "--hub", f.address, "--json"});
   BOOST_TEST(later.exit == 0, later.told());
   BOOST_TEST((later.document()["best"] == d["best"]));
+  // What it was made of is gone.
+  BOOST_TEST(std::filesystem::exists(f.at.store() + "/HUB/jobs/" + job + "/ended"));
+  BOOST_TEST(!std::filesystem::exists(f.at.store() + "/HUB/jobs/" + job + "/files"));
   f.hub->signal(SIGTERM);
   f.hub->wait();
   const auto records = f.at.attune({"history", spec, "--json"});
@@ -331,6 +334,100 @@ BOOST_AUTO_TEST_CASE(a_drained_device_gets_nothing_new_and_a_banned_one_is_out) 
   BOOST_REQUIRE(a->wait_until([&] { return a->err().find("banned") != std::string::npos; }));
   BOOST_TEST((*f.device("one"))["state"] == "banned");
   BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--drain", "nobody"}).exit == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_banned_candidate_is_not_run_until_that_is_lifted_also_over_a_restart) {
+  fleet f;
+  auto a = f.agent("one");
+  BOOST_REQUIRE(f.ready("one"));
+  const auto ban = [&](const std::string& how, const std::string& what) {
+    return f.at.attune({"devices", "--hub", f.address, how, what, "--task", "quick"});
+  };
+  BOOST_TEST(ban("--ban-config", "{\"x\": 1}").exit == 0);
+  const auto port = f.port();
+  f.hub->signal(SIGTERM);
+  f.hub->wait();
+  f.start_hub(port);
+  BOOST_REQUIRE(f.ready("one"));
+  const auto all = f.devices();
+  BOOST_REQUIRE_EQUAL(all["banned"].size(), 1u);
+  BOOST_TEST(all["banned"][0]["config"] == "x=1");
+  BOOST_TEST(all["banned"][0]["quarantined"] == false);
+  const auto spec = f.at.write("quick.yaml", quick);
+  const auto e = f.tune(spec);
+  BOOST_TEST(e.exit == 0, e.told());
+  BOOST_TEST(e.document()["best"]["config"]["x"] == 2);
+  BOOST_TEST(e.document()["trials"]["failed"]["device_lost"] == 1);
+  BOOST_TEST(ban("--unban-config", "x=2").exit != 0);
+  BOOST_TEST(ban("--unban-config", "x=1").exit == 0);
+  BOOST_TEST(f.devices()["banned"].empty());
+  // It was no result of its own: now it is measured.
+  const auto again = f.tune(f.at.write("more.yaml", std::string(quick) + "\n"), {"--seed", "2"});
+  BOOST_TEST(again.exit == 0, again.told());
+  BOOST_TEST(again.document()["best"]["config"]["x"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_runs_say_is_shown_to_who_wants_it_and_is_capped) {
+  fleet f;
+  auto a = f.agent("one");
+  BOOST_REQUIRE(f.ready("one"));
+  const auto spec = f.at.write("loud.yaml", R"(
+task: loud
+parameters: {x: {range: [1, 3]}}
+run:
+  command: "echo hello from {x}; head -c 100000 /dev/zero | tr '\\0' 'y' >&2; echo {x}"
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid, trials: 3}
+)");
+  const auto e = f.tune(spec, {"--verbose"});
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  for (const auto* x : {"1", "2", "3"})
+    BOOST_TEST(e.err.find("one/slot0: x=" + std::string(x) + ": hello from " + x) != std::string::npos, e.told());
+  BOOST_TEST(e.err.find("bytes are left out") != std::string::npos);
+  BOOST_TEST(e.err.size() < 250'000u);
+  const auto quiet = f.tune(f.at.write("other.yaml", std::string(quick)));
+  BOOST_TEST(quiet.err.find("one/slot0") == std::string::npos, quiet.told());
+}
+
+BOOST_AUTO_TEST_CASE(tasks_share_a_budget_at_the_hub_as_they_do_at_home) {
+  fleet f;
+  auto a = f.agent("one", {"--device", "fast"}), b = f.agent("two", {"--device", "slow"});
+  BOOST_REQUIRE(f.ready("one"));
+  BOOST_REQUIRE(f.ready("two"));
+  const auto spec = f.at.write("both.yaml", R"(
+tasks:
+  - {task: left, target: {device: fast}}
+  - {task: right, target: {device: slow}}
+budget: {trials: 10, policy: round_robin}
+parameters: {x: {range: [1, 20]}}
+run:
+  command: "echo {x}"
+  timeout: 20s
+  metric: {name: cost, unit: c}
+search: {strategy: grid}
+)");
+  const auto e = f.tune(spec);
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  const auto d = e.document();
+  BOOST_REQUIRE_EQUAL(d["tasks"].size(), 2u);
+  const auto of = [](const json& all, int i) { return all["tasks"][i]["trials"]["proposed"].get<int>(); };
+  BOOST_TEST(of(d, 0) + of(d, 1) == 10);
+  BOOST_TEST(std::min(of(d, 0), of(d, 1)) >= 1);
+  // The whole of it ends, and so it goes on with a larger one.
+  const auto more = f.tune(spec, {"--trials", "14"});
+  BOOST_TEST_REQUIRE(more.exit == 0, more.told());
+  BOOST_TEST(of(more.document(), 0) + of(more.document(), 1) == 14);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_is_there_but_not_in_service_is_named_where_nothing_serves) {
+  fleet f;
+  auto a = f.agent("one", {"--device", "arm"});
+  BOOST_REQUIRE(f.ready("one"));
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--drain", "one"}).exit == 0);
+  const auto e = f.tune(f.at.write("arm.yaml", std::string(quick) + "target: {device: arm}\n"));
+  BOOST_TEST_REQUIRE(e.exit == 5, e.told());
+  BOOST_TEST(e.err.find("not in service: one (draining)") != std::string::npos, e.told());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

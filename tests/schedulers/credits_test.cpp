@@ -105,6 +105,30 @@ BOOST_AUTO_TEST_CASE(large_totals_are_shared_at_once) {
   BOOST_TEST(l.of(2) == 1000000u);
 }
 
+BOOST_AUTO_TEST_CASE(weights_parts_and_limits_share_the_total) {
+  credit_ledger l;
+  l.set_total(40);
+  l.attach(1, 0, 0, {.owner = 1, .weight = 3});
+  l.attach(2, 0, 0, {.owner = 2, .weight = 1});
+  BOOST_TEST(l.of(1) == 30u);
+  BOOST_TEST(l.of(2) == 10u);
+  // A second search of one owner takes from the first, by its part.
+  l.attach(3, 0, 0, {.owner = 1, .weight = 3, .part = 2});
+  BOOST_TEST(l.of(1) == 10u);
+  BOOST_TEST(l.of(3) == 20u);
+  BOOST_TEST(l.of(2) == 10u);
+  // A limit is the owner's; what it leaves the others get; everybody has one at least.
+  l.change(1, {.owner = 1, .weight = 3, .limit = 6});
+  l.change(3, {.owner = 1, .weight = 3, .part = 2, .limit = 6});
+  BOOST_TEST(l.of(1) + l.of(3) == 6u);
+  BOOST_TEST(l.of(2) == 34u);
+  l.change(1, {.owner = 1, .weight = 3, .limit = 1});
+  l.change(3, {.owner = 1, .weight = 3, .part = 2, .limit = 1});
+  BOOST_TEST(l.of(1) == 1u);
+  BOOST_TEST(l.of(3) == 1u);
+  BOOST_TEST(l.of(2) == 38u);
+}
+
 BOOST_AUTO_TEST_CASE(any_history_gives_what_the_rule_gives_and_names_exactly_the_changes) {
   const std::uint64_t seed = 20261129;
   BOOST_TEST_MESSAGE("seed " << seed);

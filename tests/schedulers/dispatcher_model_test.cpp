@@ -26,6 +26,16 @@ class model {
 public:
   explicit model(std::uint64_t seed) : random_(seed), d_(options()) {
     options_ = options();
+    for (std::uint64_t c = 1; c <= clients; ++c) {
+      if (random_.chance(0.5)) continue;
+      share_terms t;
+      t.owner = 1 + c % 2;
+      t.weight = t.owner == 1 ? 3 : 1;
+      t.part = random_.chance(0.5) ? 1 : 4;
+      t.limit = t.owner == 1 ? static_cast<std::uint32_t>(seed % 4) : 0;
+      terms_[c] = t;
+      d_.terms(c, t, now_, out_);
+    }
     const auto builders = random_.below(4), slots = random_.below(4);
     for (std::uint64_t i = 0; i < builders; ++i) come(false);
     for (std::uint64_t i = 0; i < slots; ++i) come(true);
@@ -56,6 +66,8 @@ public:
     case 10:
       if (random_.chance(0.2))
         go();
+      else if (random_.chance(0.5))
+        answer_ahead();
       else if (random_.chance(0.3))
         stale_answer();
       break;
@@ -105,7 +117,7 @@ private:
     job what;
     stage at = stage::to_build;
     bool is_built = false, cancelled = false;
-    std::set<place_id> failed;
+    std::set<place_id> failed, avoided;
     std::uint32_t attempts = 0, lost = 0;
   };
   struct place_books {
@@ -113,6 +125,9 @@ private:
     std::optional<job_id> job;
     bool stopping = false, stuck = false;
     nanoseconds told{0};
+    std::optional<job_id> next{}; ///< started ahead
+    bool next_stopping = false, no_more = false;
+    nanoseconds next_told{0};
   };
 
   static dispatcher_options options() {
@@ -122,6 +137,8 @@ private:
     o.grace = sec(2);
     o.no_place_wait = sec(8);
     o.queue_bound = 24;
+    o.ahead_below = sec(2);
+    o.by_time = true;
     return o;
   }
 
@@ -135,7 +152,7 @@ private:
     j.run_limit = random_.chance(0.8) ? nanoseconds(sec(1 + random_.below(5))) : nanoseconds(0);
     const bool room = jobs_.size() < options_.queue_bound;
     if (room) {
-      jobs_[j.id] = {j, j.needs_build ? stage::to_build : stage::to_run, false, false, {}, 0, 0};
+      jobs_[j.id] = {j, j.needs_build ? stage::to_build : stage::to_run, false, false, {}, {}, 0, 0};
       ++submitted_;
     }
     require(d_.submit(j, now_, out_) == room, "the bound is not kept");
@@ -184,12 +201,33 @@ private:
     settle();
   }
 
+  /// What was started ahead ends before the answer of the one before it is here, or is given back.
+  void answer_ahead() {
+    for (auto& [id, p] : places_) {
+      if (!p.next) continue;
+      const job_id j = *p.next;
+      const bool decided = p.next_stopping;
+      p.next.reset();
+      p.next_stopping = false;
+      stale_.push_back({id, j, true});
+      ++seen["answer ahead"];
+      answered_ = j;
+      good_ = !decided;
+      std::optional<failure> f;
+      if (decided) f = failure{failure_kind::cancelled, "it", {}, {}};
+      d_.ran(id, j, f, now_, out_);
+      settle();
+      return;
+    }
+  }
+
   /// An answer that has been given already, or comes from a place that is gone.
   void stale_answer() {
     if (stale_.empty()) return;
     const auto& [place, j, slot] = stale_[random_.below(stale_.size())];
     // A place that has the same trial again (a section that was built again) would be meant by it.
-    if (const auto at = places_.find(place); at != places_.end() && at->second.job == j) return;
+    if (const auto at = places_.find(place); at != places_.end() && (at->second.job == j || at->second.next == j))
+      return;
     if (slot)
       d_.ran(place, j, std::nullopt, now_, out_);
     else
@@ -203,7 +241,7 @@ private:
     const auto id = next_place_++;
     places_[id] = {slot, std::nullopt, false, false, {}};
     if (slot)
-      d_.add_slot(id, now_, out_);
+      d_.add_slot(id, now_, out_, {0, std::nullopt, random_.chance(0.7)});
     else
       d_.add_builder(id, now_, out_);
     settle();
@@ -222,6 +260,10 @@ private:
       if (!p.stopping) fault(jobs_.at(*p.job), id, failure_kind::device_lost);
       answered_ = *p.job;
       good_ = false;
+    }
+    if (p.next) {
+      stale_.push_back({id, *p.next, true});
+      back_.insert(*p.next);
     }
     d_.remove_place(id, now_, out_);
     settle();
@@ -246,6 +288,9 @@ private:
     for (const auto& [id, p] : places_)
       if (p.job && !p.stuck && jobs_.at(*p.job).what.client == client)
         require(p.stopping, "a cancelled trial's place was not told");
+    for (const auto& [id, p] : places_)
+      if (p.next && jobs_.at(*p.next).what.client == client)
+        require(p.next_stopping, "the place of a cancelled trial that was started ahead was not told");
   }
 
   void pass_time() {
@@ -275,13 +320,51 @@ private:
     return n;
   }
 
+  std::uint32_t busy_of(std::uint64_t owner) const {
+    std::uint32_t n = 0;
+    const auto counts = [&](job_id j) {
+      const auto t = terms_.find(jobs_.at(j).what.client);
+      return t != terms_.end() && t->second.owner == owner;
+    };
+    for (const auto& [id, p] : places_) {
+      if (p.job && !p.stuck) n += counts(*p.job);
+      if (p.next) n += counts(*p.next);
+    }
+    return n;
+  }
+
+  void within_limit(job_id j) const {
+    const auto t = terms_.find(jobs_.at(j).what.client);
+    if (t == terms_.end() || t->second.limit == 0) return;
+    require(busy_of(t->second.owner) < t->second.limit, "more at once than its owner may");
+  }
+
+  void ahead(place_id id, job_id j) {
+    require(jobs_.count(j) == 1, "a trial that is not in hand was started ahead");
+    place_books& p = places_.at(id);
+    require(p.slot && p.job && !p.next && !p.stopping && !p.stuck && !p.no_more, "ahead at a place that is not for it");
+    within_limit(j);
+    trial_books& t = jobs_.at(j);
+    require(t.failed.count(id) == 0 && t.avoided.count(id) == 0, "ahead on the place that failed");
+    require(!section_ && !t.cancelled, "ahead out of turn");
+    if (working(true) < admission_.slots)
+      for (const auto& [other, o] : places_)
+        require(!o.slot || o.job || o.stuck || t.failed.count(other) || t.avoided.count(other),
+                "ahead while a slot is free");
+    p.next = j;
+    p.next_stopping = false;
+    t.at = stage::running;
+    ++seen["ahead"];
+  }
+
   void take(place_id id, job_id j, bool slot) {
     require(jobs_.count(j) == 1, "a trial that is not in hand was started");
+    within_limit(j);
     const auto at = places_.find(id);
     require(at != places_.end() && at->second.slot == slot, "a place that is not there");
     require(!at->second.job, "a place with two trials");
     trial_books& t = jobs_.at(j);
-    require(t.failed.count(id) == 0, "again on the place that failed");
+    require(t.failed.count(id) == 0 && t.avoided.count(id) == 0, "again on the place that failed");
     require(!section_ || *section_ == j, "a section was entered");
     require(!t.cancelled, "a cancelled trial was started");
     require(t.failed.size() < options_.retry.attempts && t.lost < options_.retry.devices_lost, "too many attempts");
@@ -306,6 +389,11 @@ private:
   }
   void act(const start_run& a) {
     require(working(false) == 0, "a run beside a build");
+    if (a.ahead) {
+      require(jobs_.at(a.job).at == stage::to_run, "ahead out of turn");
+      ahead(a.slot, a.job);
+      return;
+    }
     require(working(true) < admission_.slots, "more runs than admitted");
     take(a.slot, a.job, true);
     trial_books& t = jobs_.at(a.job);
@@ -313,6 +401,36 @@ private:
     require(!(t.what.exclusive && t.what.needs_build) || section_ == a.job, "a section without its holder");
     t.at = stage::running;
     ++seen["run"];
+  }
+  void act(const begin_run& a) {
+    place_books& p = places_.at(a.slot);
+    require(!p.job && p.next == a.job, "something else began than what was started ahead");
+    p.job = std::exchange(p.next, std::nullopt);
+    p.stopping = std::exchange(p.next_stopping, false);
+    p.told = p.next_told;
+    ++seen["begin"];
+  }
+  void act(const stop_ahead& a) {
+    place_books& p = places_.at(a.place);
+    require(p.next == a.job && !p.next_stopping, "told to give back what it does not have, or twice");
+    if (p.stuck) {
+      leave_stuck(a.place, p);
+      return;
+    }
+    p.next_stopping = true;
+    p.next_told = now_;
+    ++seen["stop ahead"];
+  }
+  void leave_stuck(place_id id, place_books& p) {
+    jobs_.at(*p.next).avoided.insert(id);
+    back_.insert(*std::exchange(p.next, std::nullopt));
+    p.next_stopping = false;
+    ++seen["ahead of a stuck place"];
+  }
+  void act(const take_back& a) {
+    require(back_.erase(a.job) == 1, "taken back without a reason");
+    jobs_.at(a.job).at = stage::to_run;
+    ++seen["taken back"];
   }
   void act(const stop_place& a) {
     place_books& p = places_.at(a.place);
@@ -343,7 +461,15 @@ private:
   }
   void end(job_id j) {
     require(jobs_.count(j) == 1, "ended twice, or never in hand");
-    for (const auto& [id, p] : places_) require(p.job != j || p.stuck, "ended while a place works on it");
+    for (auto& [id, p] : places_) {
+      require(p.job != j || p.stuck, "ended while a place works on it");
+      if (p.next != j) continue;
+      require(p.next_stopping && (p.stuck || now_ - p.next_told >= options_.grace), "ended while it waits at a place");
+      p.no_more = !p.stuck;
+      p.next.reset();
+      p.next_stopping = false;
+    }
+    back_.erase(j);
     jobs_.erase(j);
     ++ended_;
     if (answered_ == j) answered_.reset();
@@ -369,7 +495,7 @@ private:
       std::visit([this](const auto& one) { act(one); }, a);
     }
     out_.clear();
-    require(!answered_ && !gone_, "an answer without a consequence");
+    require(!answered_ && !gone_ && back_.empty(), "an answer without a consequence");
     std::size_t waiting = 0, ready = 0;
     for (const auto& [id, t] : jobs_) {
       waiting += t.at == stage::to_build || t.at == stage::to_run;
@@ -407,7 +533,9 @@ private:
   std::map<job_id, trial_books> jobs_;
   std::map<place_id, place_books> places_;
   std::vector<std::tuple<place_id, job_id, bool>> stale_;
+  std::map<std::uint64_t, share_terms> terms_;
   std::optional<job_id> section_, answered_, gone_;
+  std::set<job_id> back_; ///< to be taken back
   bool good_ = false;
   job_id next_job_ = 1;
   place_id next_place_ = 1;
@@ -441,8 +569,10 @@ BOOST_AUTO_TEST_CASE(no_sequence_of_events_breaks_a_rule) {
   }
   for (const auto& [what, n] : seen) BOOST_TEST_MESSAGE(what << ": " << n);
   // A world in which nothing happens would prove nothing.
-  for (const auto* what : {"build", "run", "done", "retry", "quarantine", "stop", "stuck", "late answer", "loss",
-                           "cancel", "run_timeout", "build_timeout", "device_lost", "cancelled", "internal"})
+  for (const auto* what :
+       {"build",       "run",          "done",          "retry",       "quarantine", "stop",    "stuck",
+        "late answer", "loss",         "cancel",        "run_timeout", "ahead",      "begin",   "stop ahead",
+        "taken back",  "answer ahead", "build_timeout", "device_lost", "cancelled",  "internal"})
     BOOST_TEST(seen[what] > 100u, what);
 }
 

@@ -2,6 +2,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cmath>
+#include <map>
+
 using namespace attune;
 using namespace attune::schedulers;
 using sec = std::chrono::seconds;
@@ -12,7 +15,10 @@ namespace {
 /// `fail 1 run_error`, `quarantine 1 device_lost`.
 struct in_words {
   std::string operator()(const start_build& a) const { return "build " + at(a.job, a.builder); }
-  std::string operator()(const start_run& a) const { return "run " + at(a.job, a.slot); }
+  std::string operator()(const start_run& a) const { return (a.ahead ? "ahead " : "run ") + at(a.job, a.slot); }
+  std::string operator()(const begin_run& a) const { return "begin " + at(a.job, a.slot); }
+  std::string operator()(const stop_ahead& a) const { return "back " + at(a.job, a.place); }
+  std::string operator()(const take_back& a) const { return "again " + std::to_string(a.job); }
   std::string operator()(const stop_place& a) const { return "stop " + at(a.job, a.place); }
   std::string operator()(const start_aside& a) const { return "aside " + std::to_string(a.ticket); }
   std::string operator()(const place_stuck& a) const { return "stuck " + at(a.job, a.place); }
@@ -75,6 +81,26 @@ struct world {
   std::string slot(place_id p) {
     d.add_slot(p, now, out);
     return did();
+  }
+  std::string slot_ahead(place_id p) {
+    slot_traits what;
+    what.ahead = true;
+    d.add_slot(p, now, out, what);
+    return did();
+  }
+  std::string terms(std::uint64_t client, const share_terms& t) {
+    d.terms(client, t, now, out);
+    return did();
+  }
+  std::string refuse(job_id id) {
+    d.refuse({id}, failure{failure_kind::device_lost, "banned", {}, {}}, now, out);
+    return did();
+  }
+  /// A run of 10 ms has made known that runs are short here.
+  void short_run(job_id id, place_id p) {
+    bare(id);
+    now += std::chrono::milliseconds(10);
+    ran(id, p);
   }
   std::string cancel(std::uint64_t client = 1) {
     d.cancel(client, now, out);
@@ -936,6 +962,168 @@ BOOST_AUTO_TEST_CASE(a_slot_that_rests_ends_what_it_has_and_gets_nothing_new) {
   BOOST_TEST(f.bare(3, 1) == "");
   BOOST_TEST(f.ran(1, 20) == "done 1");
   BOOST_TEST(f.rest(20, false) == "run 3@20");
+}
+
+// --- what is sent ahead ---
+
+BOOST_AUTO_TEST_CASE(a_slot_whose_runs_are_short_has_its_next_one_ahead_and_begins_it_by_itself) {
+  world w(0, 0);
+  w.admit(1, 1);
+  BOOST_TEST(w.slot_ahead(20) == "");
+  BOOST_TEST(w.bare(1) == "run 1@20");
+  BOOST_TEST(w.bare(2) == ""); // it is not known yet how long runs take
+  w.now += std::chrono::milliseconds(10);
+  BOOST_TEST(w.ran(1) == "done 1, run 2@20");
+  BOOST_TEST(w.bare(3) == "ahead 3@20");
+  BOOST_TEST(w.bare(4) == ""); // one, and no more
+  BOOST_TEST(w.d.load().running == 1u);
+  w.now += std::chrono::milliseconds(10);
+  BOOST_TEST(w.ran(2) == "done 2, begin 3@20, ahead 4@20");
+  BOOST_TEST(w.ran(3) == "done 3, begin 4@20");
+  BOOST_TEST(w.ran(4) == "done 4");
+  BOOST_TEST(w.idle());
+}
+
+BOOST_AUTO_TEST_CASE(long_runs_and_slots_that_cannot_have_nothing_ahead) {
+  world w(0, 1); // a slot that takes one at a time
+  w.short_run(1, 20);
+  BOOST_TEST(w.bare(2) == "run 2@20");
+  BOOST_TEST(w.bare(3) == "");
+  world l(0, 0);
+  l.admit(1, 1);
+  l.slot_ahead(20);
+  l.bare(1);
+  l.now += sec(2);
+  BOOST_TEST(l.ran(1) == "done 1");
+  BOOST_TEST(l.bare(2) == "run 2@20");
+  BOOST_TEST(l.bare(3) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_free_slot_goes_before_one_that_is_busy) {
+  world w(0, 0);
+  w.admit(2, 1);
+  w.slot_ahead(20);
+  w.slot_ahead(21);
+  w.short_run(1, 20);
+  BOOST_TEST(w.bare(2) == "run 2@20");
+  BOOST_TEST(w.bare(3) == "run 3@21");
+  BOOST_TEST(w.bare(4) == "ahead 4@20");
+}
+
+BOOST_AUTO_TEST_CASE(its_clock_begins_with_its_run_and_not_with_its_wait) {
+  world w(0, 0);
+  w.admit(1, 1);
+  w.slot_ahead(20);
+  w.short_run(1, 20);
+  w.bare(2);
+  w.bare(3);
+  w.now += sec(4);
+  BOOST_TEST(w.ran(2) == "done 2, begin 3@20");
+  BOOST_TEST(w.wait(sec(4)) == "");
+  BOOST_TEST(w.wait(sec(1)) == "stop 3@20"); // five seconds of its own
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_slot_costs_what_ran_a_try_and_what_waited_nothing) {
+  world w(0, 0);
+  w.admit(1, 1);
+  w.slot_ahead(20);
+  w.slot_ahead(21);
+  w.short_run(1, 20);
+  w.admit(1, 1);
+  BOOST_TEST(w.bare(2) == "run 2@20");
+  BOOST_TEST(w.bare(3) == "ahead 3@20");
+  BOOST_TEST(w.lose(20) == "retry 2 device_lost@20, again 3, run 3@21");
+  BOOST_TEST(w.ran(3, 21) == "done 3, run 2@21");
+  BOOST_TEST(w.lose(21) == "quarantine 2 device_lost");
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_ahead_is_called_back_by_name) {
+  world w(0, 0);
+  w.admit(1, 1);
+  w.slot_ahead(20);
+  w.short_run(1, 20);
+  w.bare(2, 1);
+  BOOST_TEST(w.bare(3, 2) == "ahead 3@20");
+  BOOST_TEST(w.cancel(2) == "back 3@20");
+  BOOST_TEST(w.ran(3, 20, failure_kind::cancelled) == "fail 3 cancelled");
+  BOOST_TEST(w.ran(2) == "done 2");
+  BOOST_TEST(w.idle());
+}
+
+BOOST_AUTO_TEST_CASE(behind_a_place_that_is_stuck_nothing_waits) {
+  world w(0, 0);
+  w.admit(1, 1);
+  w.slot_ahead(20);
+  w.slot_ahead(21);
+  w.short_run(1, 20);
+  w.admit(1, 1);
+  w.bare(2);
+  w.bare(3);
+  BOOST_TEST(w.wait(sec(5)) == "stop 2@20");
+  BOOST_TEST(w.wait(sec(10)) == "stuck 2@20, fail 2 run_timeout, back 3@20, again 3, run 3@21");
+}
+
+// --- shares ---
+
+BOOST_AUTO_TEST_CASE(an_owner_has_no_more_at_places_than_its_limit_and_others_go_on) {
+  world w(0, 3);
+  w.terms(1, {.owner = 7, .limit = 1});
+  w.terms(2, {.owner = 7, .limit = 1});
+  BOOST_TEST(w.bare(1, 1) == "run 1@20");
+  BOOST_TEST(w.bare(2, 1) == "");
+  BOOST_TEST(w.bare(3, 2) == ""); // the same owner
+  BOOST_TEST(w.bare(4, 3) == "run 4@21");
+  BOOST_REQUIRE_EQUAL(w.d.shares().size(), 1u);
+  BOOST_TEST(w.d.shares()[0].busy == 1u);
+  BOOST_TEST(w.d.shares()[0].clients == 2u);
+  w.now += sec(2);
+  BOOST_TEST(w.ran(1) == "done 1, run 3@20");
+  BOOST_TEST(w.d.shares()[0].used_s == 2.0);
+  BOOST_TEST(w.terms(2, {.owner = 7, .limit = 2}) == "run 2@22"); // it is the owner's
+  BOOST_TEST(w.ran(3) == "done 3");
+  w.ran(2, 22);
+  w.d.forget(1);
+  w.d.forget(2);
+  BOOST_TEST(w.d.shares().empty());
+}
+
+BOOST_AUTO_TEST_CASE(by_time_a_client_of_long_runs_does_not_get_more_than_one_of_short_ones) {
+  dispatcher_options o;
+  o.by_time = true;
+  world w(0, 1, o);
+  double long_s = 0, short_s = 0;
+  job_id next = 1;
+  std::map<job_id, std::uint64_t> whose;
+  const auto submit = [&](std::uint64_t client) {
+    whose[next] = client;
+    return w.bare(next++, client);
+  };
+  std::string did;
+  for (int i = 0; i < 3; ++i) did += submit(1) + submit(2);
+  job_id now_running = 1;
+  for (int i = 0; i < 400; ++i) {
+    const auto client = whose[now_running];
+    w.now += client == 1 ? sec(4) : sec(1);
+    (client == 1 ? long_s : short_s) += client == 1 ? 4 : 1;
+    auto what = w.ran(now_running);
+    what += submit(client);
+    const auto at = what.find("run ");
+    BOOST_REQUIRE(at != std::string::npos);
+    now_running = std::stoull(what.substr(at + 4));
+  }
+  BOOST_TEST(std::abs(long_s - short_s) < 0.05 * (long_s + short_s));
+}
+
+BOOST_AUTO_TEST_CASE(who_is_refused_ends_wherever_it_is_and_is_not_tried_again) {
+  world w(0, 2);
+  w.admit(1, 1);
+  w.bare(1);
+  w.bare(2);
+  BOOST_TEST(w.refuse(2) == "fail 2 device_lost");
+  BOOST_TEST(w.refuse(1) == "stop 1@20");
+  BOOST_TEST(w.ran(1, 20, failure_kind::cancelled) == "fail 1 device_lost");
+  BOOST_TEST(w.refuse(99) == "");
+  BOOST_TEST(w.idle());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

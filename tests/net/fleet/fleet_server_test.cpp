@@ -399,7 +399,113 @@ BOOST_AUTO_TEST_CASE(an_agent_that_leaves_ends_what_it_runs_first) {
   w.until([&] { return left && !w.there.contains("a"); });
   BOOST_TEST(a.slots[0]->in_hand == nullptr);
   BOOST_REQUIRE(got.has_value());
-  BOOST_TEST((std::get<failure>(got->data).kind == failure_kind::cancelled));
+  // Nobody has called it back: it is to be tried elsewhere.
+  BOOST_TEST((std::get<failure>(got->data).kind == failure_kind::internal));
+}
+
+BOOST_AUTO_TEST_CASE(a_second_order_waits_at_the_slot_and_begins_when_the_first_has_ended) {
+  pairs w;
+  auto& a = w.come("a");
+  const auto first = w.some_trial(1), second = w.some_trial(2);
+  std::vector<std::uint64_t> ended;
+  const auto order = [&](const trial_ptr& t) {
+    w.server->order(w.there["a"], 0, t, nullptr,
+                    [&ended, t](const measure::run_result&) { ended.push_back(t->number); });
+  };
+  order(first);
+  order(second);
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  w.turn();
+  BOOST_TEST(a.slots[0]->begun == 1);
+  BOOST_TEST(a.slots[0]->in_hand->number == 1u);
+  BOOST_TEST(w.server->leases().size() == 2u);
+  a.slots[0]->measured(1);
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  BOOST_TEST(a.slots[0]->in_hand->number == 2u);
+  a.slots[0]->measured(2);
+  w.until([&] { return ended.size() == 2; });
+  BOOST_TEST((ended == std::vector<std::uint64_t>{1, 2}));
+  BOOST_TEST(!a.slots[0]->overlapped);
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_at_a_slot_is_given_back_and_what_runs_goes_on) {
+  pairs w;
+  auto& a = w.come("a");
+  const auto first = w.some_trial(1), second = w.some_trial(2);
+  std::optional<measure::run_result> got_first, got_second;
+  w.server->order(w.there["a"], 0, first, nullptr, [&](measure::run_result r) { got_first = std::move(r); });
+  w.server->order(w.there["a"], 0, second, nullptr, [&](measure::run_result r) { got_second = std::move(r); });
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  w.server->stop(w.there["a"], 0, second);
+  w.until([&] { return got_second.has_value(); });
+  BOOST_TEST((std::get<failure>(got_second->data).kind == failure_kind::cancelled));
+  BOOST_TEST(a.slots[0]->cancelled == 0);
+  // What has ended already is not stopped by name, and nothing else in its place.
+  a.slots[0]->measured(1);
+  w.until([&] { return got_first.has_value(); });
+  const auto third = w.some_trial(3);
+  w.server->order(w.there["a"], 0, third, nullptr, [](const measure::run_result&) {});
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  w.server->stop(w.there["a"], 0, first);
+  w.turn();
+  BOOST_TEST(a.slots[0]->cancelled == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_agent_has_lost_what_waited_too_and_begins_nothing_of_it) {
+  pairs w;
+  auto& a = w.come("a");
+  int answered = 0;
+  for (std::uint64_t i = 1; i <= 2; ++i)
+    w.server->order(w.there["a"], 0, w.some_trial(i), nullptr, [&](const measure::run_result&) { ++answered; });
+  w.until([&] { return a.slots[0]->in_hand != nullptr; });
+  w.turn();
+  a.wire->break_off("cut");
+  w.until([&] { return a.lost == 1 && !w.there.contains("a"); });
+  BOOST_TEST(answered == 0);
+  BOOST_TEST(a.slots[0]->begun == 1);
+  BOOST_TEST(w.server->leases().counted().lost == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_task_that_is_forgotten_is_told_again_when_it_comes_again) {
+  pairs w;
+  auto& a = w.come("a");
+  const auto t = w.some_trial(1);
+  const auto run = [&] {
+    bool over = false;
+    w.server->order(w.there["a"], 0, t, nullptr, [&](const measure::run_result&) { over = true; });
+    w.until([&] { return a.slots[0]->in_hand != nullptr; });
+    a.slots[0]->measured(1);
+    w.until([&] { return over; });
+  };
+  run();
+  w.server->forget(t->of, w.server->package(t->of));
+  w.turn();
+  run();
+  BOOST_TEST(a.lost == 0);
+}
+
+BOOST_AUTO_TEST_CASE(output_of_a_lease_is_passed_on_and_of_no_lease_is_not) {
+  pairs w;
+  raw_peer a(w, "a");
+  w.server->order(w.there["a"], 0, w.some_trial(5), nullptr, [](const measure::run_result&) {});
+  const auto lease = a.order();
+  const auto tell = [&](std::uint64_t which) {
+    Envelope e;
+    e.mutable_output()->set_lease(which);
+    e.mutable_output()->set_text("hello");
+    a.say(e);
+  };
+  tell(lease);
+  tell(lease + 7);
+  w.until([&] { return !w.said.empty(); });
+  w.turn();
+  BOOST_REQUIRE_EQUAL(w.said.size(), 1u);
+  BOOST_TEST(w.said[0] == "a/slot0 5 hello");
+  Envelope e;
+  e.mutable_output()->set_lease(lease);
+  e.mutable_output()->set_text(std::string(100'000, 'x'));
+  a.say(e);
+  w.until([&] { return !w.there.contains("a"); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

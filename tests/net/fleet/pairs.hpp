@@ -67,6 +67,9 @@ struct pairs : live {
     tell.asked = [this](client_id who, std::uint64_t request, const wire::v1::Envelope& e) {
       asked.push_back({who, request, e});
     };
+    tell.said = [this](const trial& t, const std::string& place, const wire::v1::Output& o) {
+      said.push_back(place + " " + std::to_string(t.number) + " " + std::string(o.text()));
+    };
     server = std::make_shared<fleet_server>(loop, files, options, tell);
     server->package = [](const task_ptr&) { return std::make_shared<task_package>(); };
   }
@@ -140,7 +143,7 @@ struct pairs : live {
   std::deque<side> agents;
   std::map<std::string, agent_id> there;
   std::map<std::string, bool> ready;
-  std::vector<std::string> log, deeds;
+  std::vector<std::string> log, deeds, said;
   struct question {
     client_id who;
     std::uint64_t request;

@@ -90,6 +90,19 @@ BOOST_AUTO_TEST_CASE(drained_and_banned_devices_get_no_work_and_stay_so_over_a_r
   BOOST_TEST(r.come(4, board("a", 3), sec(5)).let_in);
 }
 
+BOOST_AUTO_TEST_CASE(scatter_is_of_single_samples_and_not_of_their_median) {
+  BOOST_TEST(!scatter_of({1, 2}).has_value());
+  BOOST_TEST(!scatter_of({0, 0, 0}).has_value());
+  BOOST_TEST(*scatter_of({10, 10, 10, 10}) == 0.0);
+  BOOST_TEST(std::abs(*scatter_of({9, 10, 11}) - 0.14826) < 1e-12);
+  BOOST_TEST(std::abs(*scatter_of({8, 9, 10, 11, 12, 1000}) - 1.4826 * 1.5 / 10.5) < 1e-12);
+  // It does not become smaller because there are more of them.
+  std::vector<double> many;
+  for (int i = 0; i < 100; ++i)
+    for (const double v : {9.0, 10.0, 11.0}) many.push_back(v);
+  BOOST_TEST(std::abs(*scatter_of(many) - 0.14826) < 1e-12);
+}
+
 BOOST_AUTO_TEST_CASE(noise_is_the_median_of_what_was_measured_lately) {
   registry r(sec(5));
   r.come(1, board("a"), sec(0));

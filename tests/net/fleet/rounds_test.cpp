@@ -27,6 +27,7 @@ struct rounds : pairs {
 
     schedulers::dispatcher_options options;
     options.admission = {64, 1, 1};
+    options.ahead_below = std::chrono::hours(1);
     d = std::make_unique<schedulers::dispatcher>(options);
     const auto count = 1 + random.below(4);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -44,6 +45,7 @@ struct rounds : pairs {
       schedulers::slot_traits what;
       what.device = 1 + static_cast<std::uint32_t>(std::stoi(name.substr(1)));
       what.kinds = {kind_of[&s]};
+      what.ahead = true;
       for (std::uint32_t i = 0; i < s.slots.size(); ++i) {
         where[next_place] = {who, i};
         devices[next_place] = what.device;
@@ -75,18 +77,27 @@ struct rounds : pairs {
         BOOST_REQUIRE(kind_of_job.at(run->job) == kind_of.at(&agent_at(at.first)));
         // Never again on a device that was lost under it.
         BOOST_REQUIRE((!lost_on.contains({run->job, devices.at(run->slot)})));
-        busy[run->slot] = run->job;
-        server->order(at.first, at.second, some_trial(run->job), nullptr,
+        if (run->ahead)
+          ++aheads;
+        else
+          busy[run->slot] = run->job;
+        const auto what = trials[run->job] = some_trial(run->job);
+        server->order(at.first, at.second, what, nullptr,
                       [this, slot = run->slot, job = run->job](const measure::run_result& r) {
                         std::optional<failure> why;
                         if (const auto* f = std::get_if<failure>(&r.data)) why = *f;
                         if (const auto* m = std::get_if<measurement>(&r.data)) values[job] = m->value;
-                        busy.erase(slot);
+                        if (busy[slot] == job) busy.erase(slot);
                         d->ran(slot, job, why, now(), out);
                       });
       } else if (const auto* stop = std::get_if<schedulers::stop_place>(&next)) {
         if (const auto at = where.find(stop->place); at != where.end())
-          server->stop(at->second.first, at->second.second);
+          server->stop(at->second.first, at->second.second, trials.at(stop->job));
+      } else if (const auto* back = std::get_if<schedulers::stop_ahead>(&next)) {
+        if (const auto at = where.find(back->place); at != where.end())
+          server->stop(at->second.first, at->second.second, trials.at(back->job));
+      } else if (const auto* begun = std::get_if<schedulers::begin_run>(&next)) {
+        busy[begun->slot] = begun->job;
       } else if (const auto* done = std::get_if<schedulers::finish_answered>(&next)) {
         BOOST_REQUIRE(ended.insert(done->job).second);
         BOOST_REQUIRE(values.at(done->job) == static_cast<double>(done->job));
@@ -176,6 +187,8 @@ struct rounds : pairs {
   std::map<place_id, job_id> busy;
   std::map<job_id, std::uint32_t> kind_of_job;
   std::map<job_id, double> values;
+  std::map<job_id, trial_ptr> trials;
+  std::size_t aheads = 0;
   std::set<std::pair<job_id, std::uint32_t>> lost_on;
   std::set<job_id> ended;
   std::vector<side*> away;
@@ -190,6 +203,7 @@ BOOST_AUTO_TEST_SUITE(rounds_suite)
 BOOST_AUTO_TEST_CASE(every_trial_ends_once_and_no_run_overlaps_over_many_rounds) {
   const char* more = std::getenv("ATTUNE_FLEET_ROUNDS");
   const int seeds = more != nullptr ? std::atoi(more) : 60;
+  std::size_t aheads = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
       rounds w(static_cast<std::uint64_t>(seed));
@@ -209,8 +223,10 @@ BOOST_AUTO_TEST_CASE(every_trial_ends_once_and_no_run_overlaps_over_many_rounds)
       for (auto& s : w.agents)
         for (auto& slot : s.slots) BOOST_TEST(!slot->overlapped);
       BOOST_TEST(w.server->leases().size() == 0u);
+      aheads += w.aheads;
     }
   }
+  BOOST_TEST(aheads > 0u); // they were there to be lost, stopped and taken back
 }
 
 BOOST_AUTO_TEST_SUITE_END()
