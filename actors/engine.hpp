@@ -139,6 +139,9 @@ public:
   /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.
   void subscribe(std::function<void(const event_batch&)> watch);
 
+  /// Something that happened at a slot elsewhere goes to whoever watches. Any thread.
+  void note(event e);
+
   /// A slot elsewhere comes, with the way to run there. Returns its number, never 0.
   std::uint64_t add_slot(const place_info& what, std::shared_ptr<measure::runner> how);
   /// It goes, with what it has in hand: that is tried elsewhere. Of no effect for an unknown number.

@@ -196,6 +196,8 @@ enum class event_kind : std::uint8_t {
   queued,
   build_started,
   built,
+  upload_started, ///< to an agent that does not have what was built
+  uploaded,       ///< it has it
   run_started,
   ran,
   retried,
@@ -257,6 +259,7 @@ struct event {
   std::string text;    ///< the place's name, the reason
   nanoseconds at{0};   ///< monotonic, the actor system's clock
   report_ptr report{}; ///< with session_ended: what it came to
+  std::optional<search::foreseen> expected{}; ///< with proposed: what the strategy's model takes for its value
 };
 struct event_batch {
   std::vector<event> items;

@@ -168,4 +168,49 @@ int run_agent(const agent_options& options, const std::string& typed, output& io
   return signals.caught() == SIGINT ? exit_code::interrupted : exit_code::terminated;
 }
 
+command_spec agent_command() {
+  struct words {
+    hub_words hub;
+    std::string name, device, slots, cache;
+    std::vector<std::string> labels;
+    bool confine = false, systemd = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"agent", "Offer this machine's slots to a hub"};
+  w->hub.add(c, "Where the hub listens", true);
+  c.value("--name", "NAME", w->name, "What this device is called (the host's name); one alive at a time");
+  c.value("--device", "KIND", w->device, "Its class, as a spec's target names it (local)");
+  c.values("--label", "K=V", w->labels, "Something else that a target may ask for; may be repeated");
+  c.value("--slots", "N", w->slots, "Timed runs at once (1)");
+  c.value("--cache", "DIR", w->cache, "Keep files that were sent in this folder (else for this process)");
+  c.flag("--confine", w->confine,
+         "What runs gains no privileges, writes no core, and has no network where that can be had");
+  c.flag("--systemd", w->systemd, "Print a unit file that starts this command, and end");
+  c.more = R"(It dials the hub (again and again where it must), takes a lease for every run, and
+ends what runs when the hub is lost. Devices with the same class and machine share
+their results; a target's `device` may also be the name.
+
+  attune agent --hub big:7410 --name board1 --device cortex-a72 --label site=prague)";
+  c.read = [w](const typed_line&) -> reading {
+    agent_options o;
+    o.hub = w->hub.read();
+    o.name = w->name;
+    if (!w->slots.empty()) o.slots = read_count<std::uint32_t>("--slots", w->slots, 1, 4096);
+    if (!w->device.empty()) o.labels.emplace_back("device", w->device);
+    for (const auto& l : w->labels) {
+      const auto equals = l.find('=');
+      if (equals == std::string::npos || equals == 0) throw usage_fault{"--label must be K=V, not '" + l + "'"};
+      auto name = l.substr(0, equals);
+      for (const auto& [known, v] : o.labels)
+        if (known == name) throw usage_fault{"the label '" + name + "' is given twice"};
+      o.labels.emplace_back(std::move(name), l.substr(equals + 1));
+    }
+    o.cache = w->cache;
+    o.confine = w->confine;
+    o.systemd = w->systemd;
+    return o;
+  };
+  return c;
+}
+
 } // namespace attune::cli

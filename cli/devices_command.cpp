@@ -98,4 +98,37 @@ int run_devices(const devices_options& options, output& io) {
   return exit_code::done;
 }
 
+command_spec devices_command() {
+  struct words {
+    hub_words hub;
+    std::string drain, undrain, ban, unban, cancel;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"devices", "List a hub's devices: slots, who holds them, heartbeat, noise, errors"};
+  w->hub.add(c, "Where the hub listens", true);
+  c.value("--drain", "NAME", w->drain, "Give it nothing new; what it has in hand goes on");
+  c.value("--undrain", "NAME", w->undrain, "Give it work again");
+  c.value("--ban", "NAME", w->ban, "Hang up on it, and do not let it in again");
+  c.value("--unban", "NAME", w->unban, "Let it in again");
+  c.value("--cancel", "JOB", w->cancel, "Call a job back");
+  c.read = [w](const typed_line&) -> reading {
+    using what = devices_options::what;
+    devices_options o;
+    o.hub = w->hub.read();
+    const std::pair<const std::string*, what> actions[] = {{&w->drain, what::drain},
+                                                           {&w->undrain, what::undrain},
+                                                           {&w->ban, what::ban},
+                                                           {&w->unban, what::unban},
+                                                           {&w->cancel, what::cancel}};
+    for (const auto& [text, action] : actions) {
+      if (text->empty()) continue;
+      if (o.action != what::list) throw usage_fault{"one thing at a time: --drain, --undrain, --ban, --unban, --cancel"};
+      o.action = action;
+      o.name = *text;
+    }
+    return o;
+  };
+  return c;
+}
+
 } // namespace attune::cli

@@ -230,15 +230,27 @@ status agent::order(const wire::v1::Order& in) {
     if (const auto self = weak.lock(); self && !ec)
       self->answer(at, epoch, failed(failure_kind::internal, "its files did not come in time"));
   });
-  bring_->want(needed, [weak = weak_from_this(), limit, at = in.slot(), epoch = s.epoch, what, number = in.task(),
-                        folder = std::move(folder), built = in.built(), artifact = in.artifact()](const status& came) {
+  const auto at_once = std::make_shared<bool>(true); // all was there
+  bring_->want(needed, [weak = weak_from_this(), limit, at_once, at = in.slot(), epoch = s.epoch, what,
+                        number = in.task(), folder = std::move(folder), built = in.built(),
+                        artifact = in.artifact()](const status& came) {
     limit->cancel();
     const auto self = weak.lock();
     if (!self) return;
     if (!came) return self->answer(at, epoch, failed(failure_kind::internal, came.err().text()));
+    if (!*at_once) self->arrived(at, epoch);
     self->begin(at, epoch, what, number, folder, built, artifact);
   });
+  *at_once = false;
   return {};
+}
+
+/// What had to be fetched for this slot's run is here: the hub shows that.
+void agent::arrived(std::uint32_t at, std::uint64_t epoch) {
+  const auto& s = slots_[at];
+  if (s.epoch != epoch || s.lease == 0 || !wire_ || !let_in_) return;
+  next_.add_arrived(s.lease);
+  if (!std::exchange(flushing_, true)) asio::post(loop_, [self = shared_from_this()] { self->flush(); });
 }
 
 /// All that it needs is here: laid out, on another thread, then built or run.
@@ -359,7 +371,7 @@ void agent::answer(std::uint32_t at, std::uint64_t epoch, const measure::run_res
 
 void agent::flush() {
   flushing_ = false;
-  if (!wire_ || next_.answers_size() == 0) return;
+  if (!wire_ || (next_.answers_size() == 0 && next_.arrived_size() == 0)) return;
   Envelope out;
   out.mutable_answers()->Swap(&next_);
   next_.Clear();

@@ -369,6 +369,9 @@ void fleet_server::flush() {
 }
 
 status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
+  for (const auto lease : message.arrived())
+    if (const auto run = runs_.find(lease); run != runs_.end() && run->second.fetched && tell_.uploads)
+      tell_.uploads(who, run->second.what, true);
   for (const auto& a : message.answers()) {
     measure::run_result r;
     if (auto good = from(a, r); !good) return good;
@@ -411,8 +414,11 @@ status fleet_server::serve(agent_id who, peer& p, const wire::v1::Fetch& asked, 
     for (const auto& l : leases_.of(who)) {
       const auto run = runs_.find(l.id);
       if (run == runs_.end() || !run->second.folder) continue;
-      for (const auto& f : *run->second.folder)
-        if (!f.folder && f.link.empty() && f.sha256 == what) path = run->second.built->directory + "/" + f.path;
+      for (const auto& f : *run->second.folder) {
+        if (f.folder || !f.link.empty() || f.sha256 != what) continue;
+        path = run->second.built->directory + "/" + f.path;
+        if (!std::exchange(run->second.fetched, true) && tell_.uploads) tell_.uploads(who, run->second.what, false);
+      }
     }
   if (path.empty()) return bad_message("a file is asked for that was not offered");
   Envelope out;

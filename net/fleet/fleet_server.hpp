@@ -78,6 +78,8 @@ public:
     /// A client asks; answered by reply(). The files of a Submit have come.
     std::function<void(client_id, std::uint64_t request, const wire::v1::Envelope&)> asked;
     std::function<void(client_id)> left;
+    /// An agent fetches what was built for a trial; has all of it.
+    std::function<void(agent_id, const trial_ptr&, bool done)> uploads;
     /// For the log: who came, went, was refused, and why.
     std::function<void(const std::string&)> log;
   };
@@ -119,6 +121,7 @@ private:
     measure::artifact_ptr built;
     std::shared_ptr<const std::vector<file_entry>> folder;
     run_callback done;
+    bool fetched = false; ///< a part of the folder was
   };
   struct peer {
     link_ptr wire;

@@ -75,7 +75,7 @@ function fillPicker() {
 function pickSession() {
   if (picked && session && view.sessions.has(session.number)) { session = view.sessions.get(session.number); return; }
   const all = view.list;
-  session = all.findLast((s) => !s.head.ended && s.length) ?? all.findLast((s) => s.length) ?? all[all.length - 1] ?? null;
+  session = all.findLast((s) => !s.head.ended && s.total) ?? all.findLast((s) => s.total) ?? all[all.length - 1] ?? null;
 }
 
 function show(id) {
@@ -115,23 +115,57 @@ let stream = null;
 async function loadStore() {
   try { const r = await fetch('/api/store'); if (r.ok) view.store = await r.json(); } catch { /* it is shown without */ }
 }
+/** Of a hub: its devices and jobs. */
+async function loadFleet() {
+  try {
+    const r = await fetch('/api/fleet');
+    if (!r.ok) return;
+    const fleet = await r.json();
+    if (!fleet && !view.fleet) { clearInterval(fleets); return; }
+    view.fleet = fleet ?? view.fleet;
+    refresh();
+  } catch { /* it is tried again */ }
+}
+/** The trials follow what they come to: those of the session that is shown, then the others, one by one. */
+let fetching = null;
+async function loadRows() {
+  const mine = fetching = {};
+  for (;;) {
+    const wanted = session && !session.loaded ? session : view.list.findLast((s) => !s.loaded);
+    if (!wanted) return;
+    const r = await fetch(`/api/rows?session=${wanted.number}&count=${wanted.count}`);
+    const bytes = r.ok ? await r.arrayBuffer() : null;
+    if (fetching !== mine) return;
+    if (!bytes || !wanted.hold(bytes)) throw new Error('the trials do not fit');
+    if (wanted === session) refresh(true);
+    else refresh();
+    if (wanted === session && !app.allPaint) app.allPaint = performance.now();
+  }
+}
+
+let fleets = null;
 let loading = false;
 async function load() {
   if (loading) return;
   loading = true;
   try {
-    const r = await fetch('/api/view');
+    const r = await fetch('/api/view?rows=apart');
     if (r.status === 401) { setLive('off', 'a token is needed'); document.querySelector('.loading')?.replaceChildren('A token is needed: open the address that attune has printed.'); return; }
     if (!r.ok) throw new Error(String(r.status));
     const doc = await r.json();
-    const store = view.store;
+    const { store, fleet } = view;
     view.take(doc.view);
     view.store = store;
+    view.fleet = fleet;
     pickSession();
     begin();
     fillPicker();
     refresh(true);
+    loadRows().catch(() => { if (stream) { stream.close(); stream = null; setTimeout(load, 2000); } });
     loadStore().then(() => refresh(true));
+    clearInterval(fleets);
+    fleets = setInterval(() => { if (!document.hidden && stream) loadFleet(); }, 2000);
+    loadFleet();
     follow(doc.boot, doc.seq);
   } catch {
     setLive('off', 'the server is gone; trying again');
@@ -165,6 +199,7 @@ function begin() {
   setTheme(document.documentElement.dataset.theme ?? 'light');
   show(location.hash.slice(1));
   app.firstPaint = performance.now();
+  if (inlined) app.allPaint = app.firstPaint;
 }
 
 let wanted = null;

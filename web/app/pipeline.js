@@ -7,7 +7,7 @@ import { ENDINGS } from './data.js';
 import { quantile, sortedNumbers } from './stats.js';
 
 const STAGES = [
-  ['cache', 'Cache', 'looked up', 5], ['flight', 'Joined', 'the same configuration is being measured already', 6], ['queue', 'Queue', 'for a builder or a slot', 7], ['build', 'Build', '', 4], ['run', 'Run', '', 0], ['store', 'Clean & store', 'until it is durable', 2], ['told', 'Told', 'from proposal to told', 3]];
+  ['cache', 'Cache', 'looked up', 5], ['flight', 'Joined', 'the same configuration is being measured already', 6], ['queue', 'Queue', 'for a builder or a slot', 7], ['build', 'Build', '', 4], ['upload', 'Upload', 'what was built, to an agent that does not have it', 1], ['run', 'Run', '', 0], ['store', 'Clean & store', 'until it is durable', 2], ['told', 'Told', 'from proposal to told', 3]];
 
 function stored(session) {
   // What no monitor has seen: the records' phases.
@@ -32,7 +32,8 @@ function stageCards(app) {
   const seen = app.view.doc.stages.some((s) => s.entered > 0);
   const session = app.session();
   const from = seen ? live : session ? stored(session) : live;
-  return STAGES.map(([key, name, what, colour]) => {
+  // Without agents elsewhere nothing is ever uploaded.
+  return STAGES.filter(([key]) => key !== 'upload' || from.upload?.entered || app.view.fleet).map(([key, name, what, colour]) => {
     const s = from[key] ?? { in: 0, left: 0 };
     const passed = key === 'told' ? s.entered ?? s.left : s.left;
     const facts = [];
