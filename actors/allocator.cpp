@@ -28,10 +28,10 @@ bool must_be_relative(const std::vector<task_ptr>& tasks) {
 
 namespace {
 
-using self_pointer = allocator_actor::stateful_pointer<allocator_state>;
+using allocator_self = allocator_actor::stateful_pointer<allocator_state>;
 using schedulers::leaving;
 
-void deal(self_pointer self);
+void deal(allocator_self self);
 
 /// The report of one that was never opened.
 report_ptr nothing_done(const allocator_member& m, search::stop_reason why, std::optional<error> trouble) {
@@ -43,7 +43,7 @@ report_ptr nothing_done(const allocator_member& m, search::stop_reason why, std:
   return out;
 }
 
-void say(self_pointer self, const std::string& text) {
+void say(allocator_self self, const std::string& text) {
   emit(self, self->state.watch, [&] { return event{event_kind::decided, 0, nullptr, nullptr, text, now_of(self)}; });
 }
 
@@ -54,7 +54,7 @@ std::string name_of(const task& t) {
 }
 
 /// Takes one result into the budget and the curve.
-void take(self_pointer self, std::size_t i, const budget_step& step, bool past) {
+void take(allocator_self self, std::size_t i, const budget_step& step, bool past) {
   auto& s = self->state;
   auto& budget = *s.setup.budget;
   const auto cost =
@@ -73,7 +73,7 @@ void take(self_pointer self, std::size_t i, const budget_step& step, bool past) 
 }
 
 /// The past of all tasks, as it went by the clock; what came from memory has the time of what came before it.
-void take_past(self_pointer self) {
+void take_past(allocator_self self) {
   auto& s = self->state;
   struct entry {
     nanoseconds at;
@@ -102,7 +102,7 @@ search::stop_reason reason_of(const allocator_state& s, std::size_t i) {
   return search::stop_reason::trials;
 }
 
-void finish(self_pointer self, std::size_t i, search::stop_reason why) {
+void finish(allocator_self self, std::size_t i, search::stop_reason why) {
   auto& s = self->state;
   auto& m = s.setup.members[i];
   if (m.report || s.progress_of[i].opening) return;
@@ -119,7 +119,7 @@ void finish(self_pointer self, std::size_t i, search::stop_reason why) {
   self->send(m.tuner, atom::finish::value, how);
 }
 
-void end_if_all_have(self_pointer self) {
+void end_if_all_have(allocator_self self) {
   auto& s = self->state;
   const auto& members = s.setup.members;
   if (s.report || std::any_of(members.begin(), members.end(), [](const auto& m) { return !m.report; })) return;
@@ -140,7 +140,7 @@ void end_if_all_have(self_pointer self) {
   s.waiting.clear();
 }
 
-void opened(self_pointer self, std::size_t i, const opened_task& o) {
+void opened(allocator_self self, std::size_t i, const opened_task& o) {
   auto& s = self->state;
   auto& m = s.setup.members[i];
   s.progress_of[i].opening = false;
@@ -155,7 +155,7 @@ void opened(self_pointer self, std::size_t i, const opened_task& o) {
   deal(self);
 }
 
-void open(self_pointer self, std::size_t i) {
+void open(allocator_self self, std::size_t i) {
   auto& s = self->state;
   s.progress_of[i].opening = true;
   self->request(s.opener, caf::infinite, atom::open::value, std::uint64_t{i}, std::uint64_t{s.setup.newest})
@@ -166,7 +166,7 @@ void open(self_pointer self, std::size_t i) {
 }
 
 /// Deals what can be dealt, takes leave of those that get no more.
-void deal(self_pointer self) {
+void deal(allocator_self self) {
   auto& s = self->state;
   if (!s.begun) return;
   auto& budget = *s.setup.budget;
@@ -194,13 +194,13 @@ void deal(self_pointer self) {
   end_if_all_have(self);
 }
 
-void call_off(self_pointer self, search::stop_reason why) {
+void call_off(allocator_self self, search::stop_reason why) {
   auto& s = self->state;
   if (!s.called_off || why == search::stop_reason::interrupted) s.called_off = why;
   deal(self);
 }
 
-void begin(self_pointer self, const allocator_setup_ptr& setup) {
+void begin(allocator_self self, const allocator_setup_ptr& setup) {
   auto& s = self->state;
   if (s.begun) return;
   s.setup = std::move(*setup);
@@ -223,7 +223,7 @@ void begin(self_pointer self, const allocator_setup_ptr& setup) {
   deal(self);
 }
 
-void heard(self_pointer self, const budget_news& news) {
+void heard(allocator_self self, const budget_news& news) {
   auto& s = self->state;
   auto& m = s.setup.members[news.member];
   for (const auto& step : news.told) {
@@ -238,7 +238,7 @@ void heard(self_pointer self, const budget_news& news) {
 
 } // namespace
 
-allocator_actor::behavior_type allocator(self_pointer self, opener_actor opener, monitor_port watch) {
+allocator_actor::behavior_type allocator(allocator_self self, opener_actor opener, monitor_port watch) {
   auto& state = self->state;
   state.opener = std::move(opener);
   state.watch = std::move(watch);

@@ -14,7 +14,7 @@ static_assert(!std::is_aggregate_v<cache_state>);
 
 namespace {
 
-using self_pointer = cache_actor::stateful_pointer<cache_state>;
+using cache_self = cache_actor::stateful_pointer<cache_state>;
 
 /// A look at the disk takes a fraction of a millisecond; what it has not told in so long is measured.
 constexpr auto archive_limit = std::chrono::minutes(1);
@@ -22,17 +22,17 @@ constexpr auto archive_limit = std::chrono::minutes(1);
 /// Answers on their way to each tuner, gathered over one message.
 using answers = std::map<session_number, finished_batch>;
 
-void send_answers(self_pointer self, answers&& out) {
+void send_answers(cache_self self, answers&& out) {
   for (auto& [number, batch] : out)
     if (const auto at = self->state.clients.find(number); at != self->state.clients.end())
       self->send(at->second.who, atom::done::value, std::move(batch));
 }
 
-void emit_trial(self_pointer self, event_kind kind, const trial_ptr& t, const outcome_ptr& o) {
+void emit_trial(cache_self self, event_kind kind, const trial_ptr& t, const outcome_ptr& o) {
   emit(self, self->state.watch, [&] { return event{kind, t->session, t, o, {}, now_of(self)}; });
 }
 
-void write_behind(self_pointer self, std::size_t at_least) {
+void write_behind(cache_self self, std::size_t at_least) {
   auto& s = self->state;
   auto& r = s.recency;
   const auto now = s.known->statistics();
@@ -54,7 +54,7 @@ void write_behind(self_pointer self, std::size_t at_least) {
 }
 
 /// Misses go to whoever measures for their session, or decides whether they are measured.
-void send_misses(self_pointer self, std::vector<trial_ptr> misses) {
+void send_misses(cache_self self, std::vector<trial_ptr> misses) {
   auto& s = self->state;
   trial_batch for_scheduler;
   std::map<session_number, trial_batch> for_callers;
@@ -70,7 +70,7 @@ void send_misses(self_pointer self, std::vector<trial_ptr> misses) {
 }
 
 /// The flight of `t` begins, which has just been entered: at once, or when its claim is answered.
-void take_off(self_pointer self, const trial_ptr& t, bool anew, std::vector<trial_ptr>& misses) {
+void take_off(cache_self self, const trial_ptr& t, bool anew, std::vector<trial_ptr>& misses) {
   auto& s = self->state;
   if (!s.desk.claim || s.desk.claim(*t, anew)) {
     misses.push_back(t);
@@ -80,14 +80,14 @@ void take_off(self_pointer self, const trial_ptr& t, bool anew, std::vector<tria
   emit_trial(self, event_kind::joined_flight, t, nullptr);
 }
 
-void release(self_pointer self, const key128& key) {
+void release(cache_self self, const key128& key) {
   if (self->state.desk.release) self->state.desk.release(key);
 }
 
 /// What the archive said, by key.
 using recollection = std::unordered_map<key128, storage::recalled>;
 
-void look_up(self_pointer self, std::span<const trial_ptr> batch, recollection said) {
+void look_up(cache_self self, std::span<const trial_ptr> batch, recollection said) {
   auto& s = self->state;
   answers hits;
   std::vector<trial_ptr> misses;
@@ -134,10 +134,10 @@ trial_batch unknown_here(const cache_state& s, const session_info& of, std::span
   return out;
 }
 
-void look_up_held(self_pointer self, session_number number);
+void look_up_held(cache_self self, session_number number);
 
 /// The archive has answered for what a session has asked so far, or never will: what it does not say is a miss.
-void recalled(self_pointer self, session_number number, const trial_batch& asked, const recalled_batch& answer) {
+void recalled(cache_self self, session_number number, const trial_batch& asked, const recalled_batch& answer) {
   const auto at = self->state.clients.find(number);
   if (at == self->state.clients.end()) return;
   recollection said;
@@ -152,7 +152,7 @@ void recalled(self_pointer self, session_number number, const trial_batch& asked
 }
 
 /// Looks up what a session has asked for meanwhile, all of it at once: where the archive has to be asked, once for all.
-void look_up_held(self_pointer self, session_number number) {
+void look_up_held(cache_self self, session_number number) {
   auto& s = self->state;
   const auto at = s.clients.find(number);
   if (at == s.clients.end() || at->second.held.empty()) return;
@@ -172,7 +172,7 @@ void look_up_held(self_pointer self, session_number number) {
           [self, number, asked](const caf::error&) { recalled(self, number, asked, {}); });
 }
 
-void lookup(self_pointer self, const trial_batch& batch) {
+void lookup(cache_self self, const trial_batch& batch) {
   auto& s = self->state;
   const auto client = batch.items.empty() ? s.clients.end() : s.clients.find(batch.items.front()->session);
   const bool first = client == s.clients.end() || client->second.held.empty();
@@ -186,12 +186,7 @@ void lookup(self_pointer self, const trial_batch& batch) {
   if (c.asking == 0) look_up_held(self, client->first);
 }
 
-bool was_cancelled(const outcome& o) {
-  const auto* why = o.failed();
-  return why != nullptr && why->kind == failure_kind::cancelled;
-}
-
-void fill(self_pointer self, const finished_batch& batch) {
+void fill(cache_self self, const finished_batch& batch) {
   auto& s = self->state;
   answers out;
   std::vector<trial_ptr> taken_over;
@@ -225,7 +220,7 @@ void fill(self_pointer self, const finished_batch& batch) {
 }
 
 /// What other processes measured, or left to this one.
-void claimed(self_pointer self, const claim_batch& batch) {
+void claimed(cache_self self, const claim_batch& batch) {
   auto& s = self->state;
   answers out;
   std::vector<trial_ptr> misses;
@@ -259,7 +254,7 @@ void claimed(self_pointer self, const claim_batch& batch) {
 }
 
 /// Ends what the session waits for: what flies for it ends at the scheduler.
-void cancel_waits(self_pointer self, session_number number) {
+void cancel_waits(cache_self self, session_number number) {
   auto& s = self->state;
   static const auto gone = std::make_shared<const outcome>(
       outcome{failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}, {}, {}});
@@ -288,7 +283,7 @@ void cancel_waits(self_pointer self, session_number number) {
 }
 
 /// A session that goes while it waits for another's flight needs no answer.
-void detach(self_pointer self, session_number number) {
+void detach(cache_self self, session_number number) {
   auto& s = self->state;
   for (auto& [key, flight] : s.flights)
     std::erase_if(flight.waiting, [number](const trial_ptr& t) { return t->session == number; });
@@ -297,7 +292,7 @@ void detach(self_pointer self, session_number number) {
 
 } // namespace
 
-cache_actor::behavior_type cache(self_pointer self, const std::shared_ptr<std::unique_ptr<storage::lru_cache>>& known,
+cache_actor::behavior_type cache(cache_self self, const std::shared_ptr<std::unique_ptr<storage::lru_cache>>& known,
                                  monitor_port watch) {
   self->state.known = std::move(*known);
   self->state.watch = std::move(watch);

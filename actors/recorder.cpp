@@ -15,9 +15,9 @@ static_assert(!std::is_aggregate_v<recorder_state>);
 
 namespace {
 
-using self_pointer = recorder_actor::stateful_pointer<recorder_state>;
+using recorder_self = recorder_actor::stateful_pointer<recorder_state>;
 
-void flush_soon(self_pointer self) {
+void flush_soon(recorder_self self) {
   auto& s = self->state;
   if (s.flush_sent) return;
   s.flush_sent = true;
@@ -26,7 +26,7 @@ void flush_soon(self_pointer self) {
 }
 
 /// What is not to be written, or is written now, goes on to the cache.
-void pass_on(self_pointer self, std::vector<finished> items) {
+void pass_on(recorder_self self, std::vector<finished> items) {
   auto& s = self->state;
   if (s.watch.open()) {
     std::vector<event> events;
@@ -39,7 +39,7 @@ void pass_on(self_pointer self, std::vector<finished> items) {
 }
 
 /// Everything that had come is written.
-void end_of_group(self_pointer self) {
+void end_of_group(recorder_self self) {
   auto& s = self->state;
   for (const auto& [number, took] : s.leaving) {
     const auto at = s.sessions.find(number);
@@ -55,7 +55,7 @@ void end_of_group(self_pointer self) {
 
 /// What of the sessions that were called back waits for a store that cannot be written was never measured, as far as
 /// anyone is told.
-void let_go(self_pointer self) {
+void let_go(recorder_self self) {
   auto& s = self->state;
   const auto hurried = [&s](const trial_ptr& t) { return s.hurried.contains(t->session); };
   const auto lost = std::make_shared<outcome>();
@@ -69,7 +69,7 @@ void let_go(self_pointer self) {
   pass_on(self, std::move(gone));
 }
 
-void trouble(self_pointer self, const error& why) {
+void trouble(recorder_self self, const error& why) {
   auto& s = self->state;
   const auto now = now_of(self);
   if (!s.failing_since) {
@@ -95,7 +95,7 @@ void trouble(self_pointer self, const error& why) {
   self->delayed_send(self, s.options.retry_every, atom::internal::value, atom::flush::value);
 }
 
-void write_group(self_pointer self) {
+void write_group(recorder_self self) {
   auto& s = self->state;
   s.flush_sent = false;
   const std::size_t count = std::min(s.waiting.size(), s.options.group_bound);
@@ -144,7 +144,7 @@ void write_group(self_pointer self) {
 
 } // namespace
 
-recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cache_actor cache, monitor_port watch,
+recorder_actor::behavior_type recorder(recorder_self self, record_sink sink, cache_actor cache, monitor_port watch,
                                        recorder_options options) {
   auto& state = self->state;
   state.sink = std::move(sink);
@@ -155,8 +155,7 @@ recorder_actor::behavior_type recorder(self_pointer self, record_sink sink, cach
       [self](atom::append, const finished_batch& batch) {
         std::vector<finished> unwritten;
         for (const auto& f : batch.items) {
-          const auto* why = f.result->failed();
-          (why != nullptr && why->kind == failure_kind::cancelled ? unwritten : self->state.waiting).push_back(f);
+          (was_cancelled(*f.result) ? unwritten : self->state.waiting).push_back(f);
         }
         pass_on(self, std::move(unwritten));
         if (!self->state.waiting.empty()) flush_soon(self);

@@ -12,23 +12,23 @@ static_assert(!std::is_aggregate_v<scheduler_state>);
 
 namespace {
 
-using self_pointer = scheduler_actor::stateful_pointer<scheduler_state>;
+using scheduler_self = scheduler_actor::stateful_pointer<scheduler_state>;
 using schedulers::job_id;
 using schedulers::place_id;
 
-void perform(self_pointer self);
-void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& built);
-void share_credits(self_pointer self);
+void perform(scheduler_self self);
+void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr& built);
+void share_credits(scheduler_self self);
 void note_company(scheduler_state& s);
-void remove_place(self_pointer self, place_id id);
+void remove_place(scheduler_self self, place_id id);
 
-void emit_trial(self_pointer self, event_kind kind, const scheduler_state::work& w, std::string_view text = {}) {
+void emit_trial(scheduler_self self, event_kind kind, const scheduler_state::work& w, std::string_view text = {}) {
   emit(self, self->state.watch,
        [&] { return event{kind, w.what->session, w.what, nullptr, std::string(text), now_of(self)}; });
 }
 
 /// The trial that `where` has in hand under `id`; null where it has moved on (a late answer tells nothing of it).
-scheduler_state::work* in_hand_at(self_pointer self, place_id where, job_id id) {
+scheduler_state::work* in_hand_at(scheduler_self self, place_id where, job_id id) {
   const auto at = self->state.in_hand.find(id);
   return at != self->state.in_hand.end() && at->second.where == where ? &at->second : nullptr;
 }
@@ -58,7 +58,7 @@ std::optional<failure> broken_limit(scheduler_state& s, const task_ptr& of, cons
   return s.limits->judge(*m);
 }
 
-void on_built(self_pointer self, place_id builder, job_id id, const measure::build_result& r) {
+void on_built(scheduler_self self, place_id builder, job_id id, const measure::build_result& r) {
   auto& s = self->state;
   std::optional<failure> why;
   if (auto* w = in_hand_at(self, builder, id)) {
@@ -72,7 +72,7 @@ void on_built(self_pointer self, place_id builder, job_id id, const measure::bui
   perform(self);
 }
 
-void on_ran(self_pointer self, place_id slot, job_id id, const measure::run_result& r) {
+void on_ran(scheduler_self self, place_id slot, job_id id, const measure::run_result& r) {
   auto& s = self->state;
   std::optional<failure> why;
   if (auto* w = in_hand_at(self, slot, id)) {
@@ -91,7 +91,7 @@ void on_ran(self_pointer self, place_id slot, job_id id, const measure::run_resu
 }
 
 /// Takes the trial's waiting time; returns it for whoever starts it.
-scheduler_state::work& take_up(self_pointer self, job_id id, place_id where, nanoseconds phase_times::*phase) {
+scheduler_state::work& take_up(scheduler_self self, job_id id, place_id where, nanoseconds phase_times::*phase) {
   auto& s = self->state;
   auto& w = s.in_hand.at(id);
   pass_to(w, phase, now_of(self));
@@ -100,7 +100,7 @@ scheduler_state::work& take_up(self_pointer self, job_id id, place_id where, nan
   return w;
 }
 
-void act(self_pointer self, const schedulers::start_build& a) {
+void act(scheduler_self self, const schedulers::start_build& a) {
   auto& w = take_up(self, a.job, a.builder, &phase_times::build);
   note_company(self->state);
   emit_trial(self, event_kind::build_started, w, w.place);
@@ -112,7 +112,7 @@ void act(self_pointer self, const schedulers::start_build& a) {
             [self, a](const caf::error&) { remove_place(self, a.builder); });
 }
 
-void act(self_pointer self, const schedulers::start_run& a) {
+void act(scheduler_self self, const schedulers::start_run& a) {
   auto& w = take_up(self, a.job, a.slot, &phase_times::run);
   w.runs_beside = w.builds_beside = 0;
   w.all_served = self->state.core.waiting() == 0;
@@ -125,7 +125,7 @@ void act(self_pointer self, const schedulers::start_run& a) {
             [self, a](const caf::error&) { remove_place(self, a.slot); });
 }
 
-void act(self_pointer self, const schedulers::stop_place& a) {
+void act(scheduler_self self, const schedulers::stop_place& a) {
   const auto at = self->state.places.find(a.place);
   if (at == self->state.places.end()) return;
   std::visit([self](const auto& who) { self->send(who, atom::cancel::value); }, at->second.who);
@@ -148,7 +148,7 @@ void note_company(scheduler_state& s) {
 }
 
 /// What the controller wants is done, and said.
-void follow(self_pointer self, const schedulers::noise_decision& decision) {
+void follow(scheduler_self self, const schedulers::noise_decision& decision) {
   auto& s = self->state;
   emit(self, s.watch, [&] {
     const auto& now = s.machine->allowed();
@@ -173,7 +173,7 @@ void follow(self_pointer self, const schedulers::noise_decision& decision) {
 }
 
 /// Nothing is compared any more, and nobody held back.
-void drop_reference(self_pointer self) {
+void drop_reference(scheduler_self self) {
   auto& s = self->state;
   s.seen_by.reset();
   s.machine.reset();
@@ -184,7 +184,7 @@ void drop_reference(self_pointer self) {
 }
 
 /// The reference has run: what its time means.
-void took_reference(self_pointer self, const scheduler_state::work& w, const outcome& o) {
+void took_reference(scheduler_self self, const scheduler_state::work& w, const outcome& o) {
   auto& s = self->state;
   if (!s.seen_by || s.seen_by->what != w.what) return;
   s.seen_by->under_way = false;
@@ -201,7 +201,7 @@ void took_reference(self_pointer self, const scheduler_state::work& w, const out
 }
 
 /// What was measured under the reference's watch: its conditions, and its value without the drift.
-void mark(self_pointer self, job_id id, const scheduler_state::work& w, outcome& o) {
+void mark(scheduler_self self, job_id id, const scheduler_state::work& w, outcome& o) {
   auto& s = self->state;
   o.around.runs_beside = w.runs_beside;
   o.around.builds_beside = w.builds_beside;
@@ -222,7 +222,7 @@ void mark(self_pointer self, job_id id, const scheduler_state::work& w, outcome&
 }
 
 /// The first trial that ended well is the reference, where its task wants one and what was built for it can be kept.
-void take_as_reference(self_pointer self, const scheduler_state::work& w, const outcome& o) {
+void take_as_reference(scheduler_self self, const scheduler_state::work& w, const outcome& o) {
   auto& s = self->state;
   const auto& spec = w.what->of->spec;
   if (s.seen_by || s.options.apart || !spec.wants_reference() || !o.ok() || o.measured()->value <= 0 ||
@@ -241,7 +241,7 @@ void take_as_reference(self_pointer self, const scheduler_state::work& w, const 
 }
 
 /// Runs the reference where it is due, and holds the others back where it alone may run.
-void look_at_machine(self_pointer self) {
+void look_at_machine(scheduler_self self) {
   auto& s = self->state;
   if (!s.seen_by || !s.machine) return;
   const auto now = now_of(self);
@@ -253,12 +253,12 @@ void look_at_machine(self_pointer self) {
 }
 
 /// Its session has gone, and with it what was built.
-void forget_reference(self_pointer self, session_number number) {
+void forget_reference(scheduler_self self, session_number number) {
   auto& s = self->state;
   if (s.seen_by && s.seen_by->from == number) drop_reference(self);
 }
 
-void end(self_pointer self, job_id id, outcome o) {
+void end(scheduler_self self, job_id id, outcome o) {
   auto& s = self->state;
   auto node = s.in_hand.extract(id);
   auto& w = node.mapped();
@@ -288,12 +288,12 @@ void end(self_pointer self, job_id id, outcome o) {
     self->send(client->second, atom::done::value, finished_batch{{std::move(f)}});
 }
 
-void act(self_pointer self, const schedulers::finish_answered& a) {
+void act(scheduler_self self, const schedulers::finish_answered& a) {
   auto& w = self->state.in_hand.at(a.job);
   end(self, a.job, std::move(*w.answer));
 }
 
-void act(self_pointer self, const schedulers::finish_failed& a) {
+void act(scheduler_self self, const schedulers::finish_failed& a) {
   auto& w = self->state.in_hand.at(a.job);
   if (a.quarantined) {
     w.notes.emplace_back("quarantined: it has lost two devices and is not tried again");
@@ -304,7 +304,7 @@ void act(self_pointer self, const schedulers::finish_failed& a) {
   end(self, a.job, std::move(o));
 }
 
-void act(self_pointer self, const schedulers::retry_later& a) {
+void act(scheduler_self self, const schedulers::retry_later& a) {
   auto& w = self->state.in_hand.at(a.job);
   pass_to(w, &phase_times::queue, now_of(self));
   w.where = 0;
@@ -313,14 +313,14 @@ void act(self_pointer self, const schedulers::retry_later& a) {
   emit_trial(self, event_kind::retried, w, a.why.message);
 }
 
-void act(self_pointer self, const schedulers::start_aside& a) {
+void act(scheduler_self self, const schedulers::start_aside& a) {
   if (const auto at = self->state.asides.find(a.ticket); at != self->state.asides.end())
     at->second.promise.deliver(caf::ok_atom::value);
 }
 
 /// It has done its work, or it has ended.
 template <class Is>
-void aside_done(self_pointer self, Is is) {
+void aside_done(scheduler_self self, Is is) {
   auto& s = self->state;
   for (auto at = s.asides.begin(); at != s.asides.end();) {
     if (!is(at->second)) {
@@ -333,7 +333,7 @@ void aside_done(self_pointer self, Is is) {
   perform(self);
 }
 
-void act(self_pointer self, const schedulers::place_stuck& a) {
+void act(scheduler_self self, const schedulers::place_stuck& a) {
   auto& s = self->state;
   const auto at = s.places.find(a.place);
   emit(self, s.watch, [&] {
@@ -343,7 +343,7 @@ void act(self_pointer self, const schedulers::place_stuck& a) {
 }
 
 /// One timer at a time: a timer cannot be taken back, so a later one is set only when the earlier has come.
-void arm(self_pointer self) {
+void arm(scheduler_self self) {
   auto& s = self->state;
   auto next = s.core.next_deadline();
   if (s.machine && s.seen_by && !s.seen_by->under_way && !s.in_hand.empty())
@@ -356,7 +356,7 @@ void arm(self_pointer self) {
 }
 
 /// Does what the dispatcher wants, hands over what has ended, sets the timer.
-void perform(self_pointer self) {
+void perform(scheduler_self self) {
   auto& s = self->state;
   // Doing one thing may add others (a place that is gone answers at once).
   for (bool looked = false;; looked = true) {
@@ -372,19 +372,19 @@ void perform(self_pointer self) {
   arm(self);
 }
 
-void tell_windows(self_pointer self, const std::vector<schedulers::credit_ledger::window>& windows) {
+void tell_windows(scheduler_self self, const std::vector<schedulers::credit_ledger::window>& windows) {
   for (const auto& w : windows)
     if (const auto at = self->state.clients.find(w.client); at != self->state.clients.end())
       self->send(at->second, atom::credits::value, w.credits);
 }
 
-void share_credits(self_pointer self) {
+void share_credits(scheduler_self self) {
   auto& s = self->state;
   tell_windows(self, s.credits.set_total(s.options.in_flight > 0 ? s.options.in_flight : s.core.limits().in_flight()));
 }
 
 /// Where the slots are apart, each brings its own run, and its credits.
-void slots_changed(self_pointer self) {
+void slots_changed(scheduler_self self) {
   auto& s = self->state;
   if (!s.options.apart) return;
   auto now = s.core.limits();
@@ -395,7 +395,7 @@ void slots_changed(self_pointer self) {
 }
 
 /// The number of the task's target. A new one is shown to the slots.
-std::uint32_t kind_of(self_pointer self, const task_ptr& of) {
+std::uint32_t kind_of(scheduler_self self, const task_ptr& of) {
   auto& s = self->state;
   if (s.kind_of == of) return s.kind;
   const auto same = std::find_if(s.kinds.begin(), s.kinds.end(),
@@ -420,7 +420,7 @@ schedulers::slot_traits traits_of(scheduler_state& s, const place_info& info) {
   return out;
 }
 
-void remove_place(self_pointer self, place_id id) {
+void remove_place(scheduler_self self, place_id id) {
   auto& s = self->state;
   const auto at = s.places.find(id);
   if (at == s.places.end()) return;
@@ -432,7 +432,7 @@ void remove_place(self_pointer self, place_id id) {
   perform(self);
 }
 
-void rest_place(self_pointer self, const runner_actor& who, bool on) {
+void rest_place(scheduler_self self, const runner_actor& who, bool on) {
   auto& s = self->state;
   for (const auto& [id, p] : s.places)
     if (const auto* r = std::get_if<runner_actor>(&p.who); r != nullptr && *r == who)
@@ -441,7 +441,7 @@ void rest_place(self_pointer self, const runner_actor& who, bool on) {
 }
 
 template <class Handle>
-place_id add_place(self_pointer self, const place_info& info, const Handle& who) {
+place_id add_place(scheduler_self self, const place_info& info, const Handle& who) {
   auto& s = self->state;
   const place_id id = s.next_place++;
   s.places.emplace(id, scheduler_state::place{info.name, who, info.serves});
@@ -450,7 +450,7 @@ place_id add_place(self_pointer self, const place_info& info, const Handle& who)
   return id;
 }
 
-void submit(self_pointer self, const trial_ptr& t, const measure::artifact_ptr& built) {
+void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr& built) {
   auto& s = self->state;
   const auto now = now_of(self);
   const job_id id = s.next_job++;
@@ -503,7 +503,7 @@ nanoseconds run_limit_of(const task& t, nanoseconds margin) {
   return t.objective ? limit : limit + margin;
 }
 
-scheduler_actor::behavior_type scheduler(self_pointer self, recorder_actor recorder, monitor_port watch,
+scheduler_actor::behavior_type scheduler(scheduler_self self, recorder_actor recorder, monitor_port watch,
                                          const scheduler_options& options) {
   auto& state = self->state;
   state.options = options;

@@ -14,7 +14,7 @@ static_assert(!std::is_aggregate_v<tuner_state>);
 
 namespace {
 
-using self_pointer = tuner_actor::stateful_pointer<tuner_state>;
+using tuner_self = tuner_actor::stateful_pointer<tuner_state>;
 
 /// A training takes milliseconds, and waits for a timed run at most; of a model that does not answer for so long
 /// nothing is expected any more.
@@ -22,7 +22,7 @@ constexpr auto training_limit = std::chrono::minutes(60);
 
 bool by_caller(const tuner_state& s) { return s.setup.session.how == measuring::by_caller; }
 
-void make_report(self_pointer self) {
+void make_report(tuner_self self) {
   auto& s = self->state;
   const auto& search = *s.setup.search;
   auto out = std::make_shared<tuning_report>();
@@ -57,10 +57,10 @@ void keep_built(tuner_state& s, const key128& key, const measure::artifact_ptr& 
 }
 
 /// Asks for the next run of the finals; settles them where there is none.
-void next_final(self_pointer self);
+void next_final(tuner_self self);
 
 /// True where the best are measured side by side now.
-bool in_finals(self_pointer self) {
+bool in_finals(tuner_self self) {
   auto& s = self->state;
   if (s.finals || s.finals_over) return s.finals.has_value();
   s.finals_over = true;
@@ -109,7 +109,7 @@ bool in_finals(self_pointer self) {
 }
 
 /// Tells the allocator what is new, where there is one.
-void tell_dealer(self_pointer self) {
+void tell_dealer(tuner_self self) {
   auto& s = self->state;
   if (!s.setup.dealer) return;
   const auto& search = *s.setup.search;
@@ -122,7 +122,7 @@ void tell_dealer(self_pointer self) {
 }
 
 /// At the end: takes leave of the others, answers everyone.
-void end_if_finished(self_pointer self) {
+void end_if_finished(tuner_self self) {
   auto& s = self->state;
   if (s.ended || !s.setup.search->finished() || !s.kept.empty() || s.amending > 0 || in_finals(self) ||
       s.amending > 0) {
@@ -150,7 +150,7 @@ void end_if_finished(self_pointer self) {
 }
 
 /// Everyone's result of the finals goes through the recorder, so that it is durable before it is told.
-void settle(self_pointer self) {
+void settle(tuner_self self) {
   auto& s = self->state;
   const auto part = std::move(*s.finals);
   s.finals.reset();
@@ -200,7 +200,7 @@ void settle(self_pointer self) {
                step_batch{{told_trial{what, best->result, step.asked_before, true, 0, how}}});
 }
 
-void next_final(self_pointer self) {
+void next_final(tuner_self self) {
   auto& s = self->state;
   auto& part = *s.finals;
   if (const auto who = part.order.next()) {
@@ -214,7 +214,7 @@ void next_final(self_pointer self) {
 }
 
 /// A finalist has run.
-void took_final(self_pointer self, const finished& f) {
+void took_final(tuner_self self, const finished& f) {
   auto& s = self->state;
   if (!s.finals || s.finals->under_way != f.what) return;
   ++s.final_runs;
@@ -239,7 +239,7 @@ void took_final(self_pointer self, const finished& f) {
 }
 
 /// What takes the place of an earlier result is durable now.
-std::optional<told_trial> take_amendment(self_pointer self, const finished& f) {
+std::optional<told_trial> take_amendment(tuner_self self, const finished& f) {
   auto& s = self->state;
   if (s.amending > 0) --s.amending;
   amendment how;
@@ -257,7 +257,7 @@ std::optional<told_trial> take_amendment(self_pointer self, const finished& f) {
   return told_trial{f.what, f.result, step.asked_before, false, f.record, how};
 }
 
-void tell_decisions(self_pointer self) {
+void tell_decisions(tuner_self self) {
   auto& s = self->state;
   for (auto& text : s.setup.search->take_notes())
     emit(self, s.watch, [&] {
@@ -266,7 +266,7 @@ void tell_decisions(self_pointer self) {
 }
 
 /// Proposes as far as the credits go.
-void propose(self_pointer self, trial_batch& batch) {
+void propose(tuner_self self, trial_batch& batch) {
   auto& s = self->state;
   if (s.paused || !s.begun) return;
   while (auto next = s.setup.search->propose(now_of(self))) {
@@ -281,11 +281,11 @@ void propose(self_pointer self, trial_batch& batch) {
   tell_decisions(self);
 }
 
-void send_lookups(self_pointer self, trial_batch batch) {
+void send_lookups(tuner_self self, trial_batch batch) {
   if (!batch.items.empty()) self->send(self->state.cache, atom::lookup::value, std::move(batch));
 }
 
-void pump(self_pointer self) {
+void pump(tuner_self self) {
   const auto before = now_of(self);
   trial_batch batch;
   propose(self, batch);
@@ -294,12 +294,12 @@ void pump(self_pointer self) {
   end_if_finished(self);
 }
 
-void told(self_pointer self, trial_batch next);
-void trained(self_pointer self);
+void told(tuner_self self, trial_batch next);
+void trained(tuner_self self);
 
 /// Lets the model's actor train what the strategy wants, where there is something. When that has ended, or does not
 /// answer, the strategy trains by itself.
-void hand_out_training(self_pointer self) {
+void hand_out_training(tuner_self self) {
   auto& s = self->state;
   if (!s.setup.model || s.setup.search->stopping()) return;
   auto job = s.setup.search->begin_training();
@@ -320,7 +320,7 @@ outcome_ptr never_proposed() {
 }
 
 /// Ends the search: what is in the scheduler's hands is stopped, what a caller has in hand counts as never proposed.
-void stop(self_pointer self, search::stop_reason why) {
+void stop(tuner_self self, search::stop_reason why) {
   auto& s = self->state;
   s.setup.search->stop(why);
   // The end of the time calls back what is in flight, and the finals may follow: these can be called back as well.
@@ -352,13 +352,8 @@ std::optional<estimate> take_guess(tuner_state& s, trial_number number) {
   return out;
 }
 
-bool was_cancelled(const outcome& o) {
-  const auto* why = o.failed();
-  return why != nullptr && why->kind == failure_kind::cancelled;
-}
-
 /// The trial's flight has ended without a measurement, because of an estimate.
-std::optional<told_trial> tell_estimate(self_pointer self, const trial_ptr& what, const estimate& guess,
+std::optional<told_trial> tell_estimate(tuner_self self, const trial_ptr& what, const estimate& guess,
                                         nanoseconds now) {
   auto& s = self->state;
   const auto step = s.setup.search->tell_estimate(*what, guess, now);
@@ -376,7 +371,7 @@ std::optional<told_trial> tell_estimate(self_pointer self, const trial_ptr& what
 }
 
 /// Tells the strategy the results at hand, as far as no training holds it.
-void told(self_pointer self, trial_batch next) {
+void told(tuner_self self, trial_batch next) {
   auto& s = self->state;
   auto& search = *s.setup.search;
   step_batch steps;
@@ -428,14 +423,14 @@ void told(self_pointer self, trial_batch next) {
 }
 
 /// The training in the model's hands is over: on with the proposals that it held, then with the results that came.
-void trained(self_pointer self) {
+void trained(tuner_self self) {
   self->state.setup.search->end_training();
   trial_batch next;
   propose(self, next);
   told(self, std::move(next));
 }
 
-void begin(self_pointer self) {
+void begin(tuner_self self) {
   auto& s = self->state;
   if (s.begun) return;
   s.begun = true;
@@ -459,7 +454,7 @@ void begin(self_pointer self) {
 }
 
 /// Gives callers that ask what the cache does not know.
-void serve_asks(self_pointer self) {
+void serve_asks(tuner_self self) {
   auto& s = self->state;
   while (!s.asking.empty() && !s.offered.empty()) {
     s.asking.front().deliver(s.offered.front());
@@ -470,7 +465,7 @@ void serve_asks(self_pointer self) {
 }
 
 /// What the cache does not know: to be estimated, or else measured.
-void missed(self_pointer self, const trial_batch& batch) {
+void missed(tuner_self self, const trial_batch& batch) {
   auto& s = self->state;
   static const auto unmeasured = std::make_shared<const outcome>(
       outcome{failure{failure_kind::cancelled, "estimated", {}, {}}, {}, {}, {}, {}, {}});
@@ -504,7 +499,7 @@ std::optional<double> speedup(const tuning_report& r) {
   return r.of->metric().direction == goal::minimize ? before / after : after / before;
 }
 
-tuner_actor::behavior_type tuner(self_pointer self, const std::shared_ptr<tuner_setup>& setup, cache_actor cache,
+tuner_actor::behavior_type tuner(tuner_self self, const std::shared_ptr<tuner_setup>& setup, cache_actor cache,
                                  scheduler_actor scheduler, recorder_actor recorder, monitor_port watch) {
   auto& state = self->state;
   state.setup = std::move(*setup);

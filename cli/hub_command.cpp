@@ -31,7 +31,7 @@ namespace attune::cli {
 namespace {
 
 /// Of the store's past, on the dashboard.
-constexpr std::size_t sessions_shown = 100;
+constexpr std::size_t hub_sessions_shown = 100;
 
 } // namespace
 
@@ -159,7 +159,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
         });
     if (!made) return shut(), io.fail(made.err());
     board = std::move(*made);
-    if (auto added = board->add_stored_sessions(sessions_shown); !added) return shut(), io.fail(added.err());
+    if (auto added = board->add_stored_sessions(hub_sessions_shown); !added) return shut(), io.fail(added.err());
     heard->to = board.get();
     h->subscribe([heard](const actors::event_batch& batch) {
       const std::lock_guard guard(heard->lock);

@@ -46,7 +46,7 @@ played summarise(const search::replay_table& table, std::string name, const std:
   return out;
 }
 
-std::string number(double v) {
+std::string figure_text(double v) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", v);
   return text;
@@ -88,16 +88,19 @@ std::string drawing(const std::string& title, const std::vector<played>& all, st
                     escaped(title) + ": best found / optimum</text>\n";
   for (int k = 0; k <= 4; ++k) {
     const double v = std::exp(std::log(most) * k / 4), t = static_cast<double>(trials) * k / 4;
-    out += "<line x1=\"64\" x2=\"620\" y1=\"" + number(y(v)) + "\" y2=\"" + number(y(v)) + "\" stroke=\"#ddd\"/>\n";
-    out += "<text text-anchor=\"end\" x=\"58\" y=\"" + number(y(v) + 4) + "\">" + number(v) + "</text>\n";
-    out += "<text text-anchor=\"middle\" x=\"" + number(x(t)) + "\" y=\"422\">" + number(std::round(t)) + "</text>\n";
+    out += "<line x1=\"64\" x2=\"620\" y1=\"" + figure_text(y(v)) + "\" y2=\"" + figure_text(y(v)) +
+           "\" stroke=\"#ddd\"/>\n";
+    out += "<text text-anchor=\"end\" x=\"58\" y=\"" + figure_text(y(v) + 4) + "\">" + figure_text(v) + "</text>\n";
+    out += "<text text-anchor=\"middle\" x=\"" + figure_text(x(t)) + "\" y=\"422\">" + figure_text(std::round(t)) +
+           "</text>\n";
   }
   out += "<text text-anchor=\"middle\" x=\"342\" y=\"444\">trials</text>\n";
   const auto curve = [&](std::span<const double> values, const std::string& style) {
     out += "<polyline fill=\"none\" " + style + " points=\"";
     for (std::size_t t = 0; t < values.size(); ++t) {
       const double v = values[t];
-      if (std::isfinite(v) && v <= most) out += number(x(static_cast<double>(t + 1))) + "," + number(y(v)) + " ";
+      if (std::isfinite(v) && v <= most)
+        out += figure_text(x(static_cast<double>(t + 1))) + "," + figure_text(y(v)) + " ";
     }
     out += "\"/>\n";
   };
@@ -106,7 +109,7 @@ std::string drawing(const std::string& title, const std::vector<played>& all, st
   for (std::size_t k = 0; k < all.size(); ++k) {
     const std::string colour = colours[k % std::size(colours)];
     curve(all[k].curve, "stroke-width=\"1.5\" stroke=\"" + colour + "\"");
-    out += "<text x=\"628\" y=\"" + number(78.0 + 18.0 * static_cast<double>(k)) + "\" fill=\"" + colour + "\">" +
+    out += "<text x=\"628\" y=\"" + figure_text(78.0 + 18.0 * static_cast<double>(k)) + "\" fill=\"" + colour + "\">" +
            escaped(all[k].name) + "</text>\n";
   }
   return out + "</svg>\n";

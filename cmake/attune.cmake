@@ -4,7 +4,14 @@ find_package(Threads REQUIRED)
 
 add_library(attune_flags INTERFACE)
 target_compile_features(attune_flags INTERFACE cxx_std_20)
-target_compile_options(attune_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+target_compile_options(attune_flags INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual)
+if(ATTUNE_UNITY LESS_EQUAL 1)
+  # Where files are compiled as one, a name of one file's own would be shadowed by another's.
+  target_compile_options(attune_flags INTERFACE -Wshadow)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Nor is what is a file's own seen as such there.
+  target_compile_options(attune_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlapping copies inside std::string at -O3 where there are none (GCC bug 105329).
   target_compile_options(attune_flags INTERFACE -Wno-restrict)
@@ -39,6 +46,14 @@ if(ATTUNE_LLD)
 endif()
 target_link_options(attune_flags INTERFACE -Wl,-z,relro,-z,now)
 
+# One compilation for some files of a target (ATTUNE_UNITY of them): what they include is read once. Names in their
+# anonymous namespaces must not collide.
+function(attune_unity target)
+  if(ATTUNE_UNITY GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ATTUNE_UNITY})
+  endif()
+endfunction()
+
 # attune_room(NAME [SOURCES …] [PUBLIC …] [PRIVATE …]): the static library attune_NAME (alias attune::NAME), headers
 # included as <NAME/…>. What it links is what it may include; scripts/check_includes holds the rest.
 function(attune_room name)
@@ -48,14 +63,16 @@ function(attune_room name)
   set_target_properties(attune_${name} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(attune_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(attune_${name} PUBLIC ${arg_PUBLIC} Threads::Threads PRIVATE $<BUILD_INTERFACE:attune_flags> ${arg_PRIVATE})
+  attune_unity(attune_${name})
 endfunction()
 
 # attune_test(NAME [LABELS …] [TIMEOUT s] SOURCES … LINK …): one Boost.Test executable, one ctest entry. Those labelled
 # `process` or `disk` have the machine to themselves: they time things, or fill it.
 function(attune_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/main.cpp)
-  target_link_libraries(${name} PRIVATE attune_flags ${arg_LINK} Boost::unit_test_framework)
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE attune_flags ${arg_LINK} attune_test_main Boost::unit_test_framework)
+  attune_unity(${name})
   target_compile_definitions(${name} PRIVATE BOOST_TEST_DYN_LINK ATTUNE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name} --log_level=message)
   if(NOT arg_TIMEOUT)

@@ -90,4 +90,10 @@ inline bool conclusive(const outcome& o) noexcept {
   return why == nullptr || !is_infrastructure(why->kind);
 }
 
+/// Whether it was called off before it ended.
+inline bool was_cancelled(const outcome& o) noexcept {
+  const auto* why = o.failed();
+  return why != nullptr && why->kind == failure_kind::cancelled;
+}
+
 } // namespace attune

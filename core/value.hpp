@@ -66,6 +66,12 @@ private:
   std::variant<absent_t, bool, std::int64_t, double, std::string, permutation> data_;
 };
 
+/// Equal as a person counts: numbers by what they are worth (`1` and `1.0`), all else exactly.
+inline bool same_value(const value& a, const value& b) {
+  if (a.is_number() && b.is_number()) return a.to_double() == b.to_double();
+  return a == b;
+}
+
 /// The name of a kind for messages: "integer", "float", "boolean", "string", "permutation", "absent".
 const char* to_string(value::kind k) noexcept;
 

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr std::size_t longest_line = 8 << 10;
 
-error bad(std::string message) { return error{errc::invalid_spec, std::move(message), {}}; }
+error bad_metric(std::string message) { return error{errc::invalid_spec, std::move(message), {}}; }
 
 /// A number as a program prints it: alone, or with a unit behind it.
 std::optional<double> number_of(std::string_view word) {
@@ -141,7 +141,7 @@ result<metric_reader> metric_reader::make(const metric_spec& spec) {
   parts->spec = spec;
   switch (spec.source) {
   case metric_spec::from::pattern:
-    if (spec.expression.empty()) return bad("the pattern of the metric '" + spec.name + "' is empty");
+    if (spec.expression.empty()) return bad_metric("the pattern of the metric '" + spec.name + "' is empty");
     try {
       auto flags = std::regex::ECMAScript;
 #ifdef __GLIBCXX__
@@ -151,7 +151,8 @@ result<metric_reader> metric_reader::make(const metric_spec& spec) {
       parts->pattern.imbue(std::locale::classic());
       parts->pattern.assign(spec.expression, flags);
     } catch (const std::regex_error& wrong) {
-      return bad("the pattern of the metric '" + spec.name + "' is wrong: " + wrong.what() + ": " + spec.expression);
+      return bad_metric("the pattern of the metric '" + spec.name + "' is wrong: " + wrong.what() + ": " +
+                        spec.expression);
     }
     parts->beginning = plain_beginning(spec.expression);
     break;
@@ -161,19 +162,20 @@ result<metric_reader> metric_reader::make(const metric_spec& spec) {
       [[maybe_unused]] const json::json_pointer seen{spec.expression};
       parts->pointer = spec.expression;
     } catch (const std::exception&) {
-      return bad("the JSON pointer of the metric '" + spec.name + "' is wrong: '" + spec.expression +
-                 "'; it is empty or begins with / (RFC 6901)");
+      return bad_metric("the JSON pointer of the metric '" + spec.name + "' is wrong: '" + spec.expression +
+                        "'; it is empty or begins with / (RFC 6901)");
     }
     break;
   case metric_spec::from::file:
-    if (spec.expression.empty()) return bad("the file of the metric '" + spec.name + "' has no name");
+    if (spec.expression.empty()) return bad_metric("the file of the metric '" + spec.name + "' has no name");
     break;
   case metric_spec::from::wall:
   case metric_spec::from::cpu:
   case metric_spec::from::memory:
   case metric_spec::from::counter:
   case metric_spec::from::energy:
-    if (auto wrong = wrong_amount(spec); !wrong.empty()) return bad("the metric '" + spec.name + "' is " + wrong);
+    if (auto wrong = wrong_amount(spec); !wrong.empty())
+      return bad_metric("the metric '" + spec.name + "' is " + wrong);
     break;
   case metric_spec::from::last_number:
     break;

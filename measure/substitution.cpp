@@ -14,7 +14,7 @@ bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-error bad(std::string message) { return error{errc::invalid_spec, std::move(message), {}}; }
+error bad_template(std::string message) { return error{errc::invalid_spec, std::move(message), {}}; }
 
 /// A piece of a text: literal, or the name of a value.
 struct piece {
@@ -55,13 +55,13 @@ result<std::vector<piece>> parse(std::string_view text) {
       if (close != std::string_view::npos && trimmed.size() != inside.size() && !trimmed.empty() &&
           letter(trimmed[0]) && blank(inside.front()) && blank(inside.back()) &&
           std::all_of(trimmed.begin(), trimmed.end(), [](char x) { return letter(x) || digit(x) || x == '.'; }))
-        return bad("'{" + std::string(inside) + "}': write {" + std::string(trimmed) +
-                   "} for the value, {{ for a brace");
+        return bad_template("'{" + std::string(inside) + "}': write {" + std::string(trimmed) +
+                            "} for the value, {{ for a brace");
       literal += c;
       continue;
     }
     if (close == std::string_view::npos)
-      return bad("'{" + std::string(inside.substr(0, 40)) + "' is not closed; write {{ for a brace");
+      return bad_template("'{" + std::string(inside.substr(0, 40)) + "' is not closed; write {{ for a brace");
     flush();
     out.push_back({{}, std::string(name), words});
     i = close;
@@ -118,7 +118,7 @@ error unknown(const std::string& name, const std::vector<std::pair<std::string, 
   for (const auto& [have, text] : names) known.push_back(have);
   std::string message = "'{" + name + "}' names nothing";
   if (auto near = nearest_word(name, known)) message += "; did you mean {" + *near + "}?";
-  return bad(message + " (write {{ for a brace)");
+  return bad_template(message + " (write {{ for a brace)");
 }
 
 } // namespace
@@ -155,15 +155,17 @@ result<std::vector<std::string>> substitution::command_line(const command& what)
       continue;
     }
     if (pieces->size() != 1)
-      return bad("'" + element + "': in a list command {" + "name*} must be a whole element, as it may become several");
+      return bad_template("'" + element + "': in a list command {" +
+                          "name*} must be a whole element, as it may become several");
     const piece& part = pieces->front();
     const std::string* value = find(part.name);
     if (!value) return unknown(part.name, names_);
     auto split = split_words(*value);
-    if (!split) return bad("the value of '" + part.name + "' cannot be split into words: " + split.err().message);
+    if (!split)
+      return bad_template("the value of '" + part.name + "' cannot be split into words: " + split.err().message);
     for (auto& word : *split) out.push_back(std::move(word));
   }
-  if (out.empty() || out[0].empty()) return bad("the command's program is an empty text");
+  if (out.empty() || out[0].empty()) return bad_template("the command's program is an empty text");
   return out;
 }
 
@@ -202,7 +204,7 @@ result<std::vector<std::string>> split_words(std::string_view text) {
     if (!word) word.emplace();
     if (c == '\'') {
       auto close = text.find('\'', i + 1);
-      if (close == std::string_view::npos) return bad("a ' is not closed in: " + std::string(text));
+      if (close == std::string_view::npos) return bad_template("a ' is not closed in: " + std::string(text));
       word->append(text.substr(i + 1, close - i - 1));
       i = close;
     } else if (c == '"') {
@@ -218,9 +220,9 @@ result<std::vector<std::string>> split_words(std::string_view text) {
           ++i;
         *word += text[i];
       }
-      if (!closed) return bad("a \" is not closed in: " + std::string(text));
+      if (!closed) return bad_template("a \" is not closed in: " + std::string(text));
     } else if (c == '\\') {
-      if (i + 1 == text.size()) return bad("a \\ quotes nothing at the end of: " + std::string(text));
+      if (i + 1 == text.size()) return bad_template("a \\ quotes nothing at the end of: " + std::string(text));
       *word += text[++i];
     } else {
       *word += c;

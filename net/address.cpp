@@ -1,5 +1,7 @@
 #include "net/address.hpp"
 
+#include "net/network_error.hpp"
+
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,14 +17,7 @@ namespace {
 constexpr std::size_t name_most = 253; // RFC 1035, as text
 constexpr std::size_t label_most = 63;
 
-error wrong(std::string what) { return error{errc::invalid_spec, std::move(what), {}}; }
-
-/// For messages: not more than a line, nothing that a terminal would obey.
-std::string shown(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text.substr(0, 80)) out += c >= ' ' && c != 0x7f ? c : '?';
-  return out + (text.size() > 80 ? "...'" : "'");
-}
+error address_error(std::string what) { return error{errc::invalid_spec, std::move(what), {}}; }
 
 /// The system reads up to the first zero byte only.
 bool has_zero(const std::string& host) { return host.find('\0') != std::string::npos; }
@@ -70,7 +65,8 @@ result<std::uint16_t> port_of(std::string_view text, bool any_port) {
   unsigned port = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (ec != std::errc{} || end != text.data() + text.size() || port > 65535 || (port == 0 && !any_port))
-    return wrong("a port is a number from " + std::string(any_port ? "0" : "1") + " to 65535, not " + shown(text));
+    return address_error("a port is a number from " + std::string(any_port ? "0" : "1") + " to 65535, not " +
+                         quoted(text, 80));
   return static_cast<std::uint16_t>(port);
 }
 
@@ -82,25 +78,26 @@ std::string address::text() const {
 }
 
 result<address> parse_address(std::string_view text, bool any_port) {
-  if (text.empty()) return wrong("an address is HOST:PORT or [IPV6]:PORT; nothing was given");
+  if (text.empty()) return address_error("an address is HOST:PORT or [IPV6]:PORT; nothing was given");
   std::string_view port;
   address out;
   if (text.front() == '[') {
     const auto close = text.find(']');
-    if (close == std::string_view::npos) return wrong("in " + shown(text) + " the bracket is not closed");
+    if (close == std::string_view::npos) return address_error("in " + quoted(text, 80) + " the bracket is not closed");
     out.host = text.substr(1, close - 1);
-    if (!is_v6(out.host)) return wrong(shown(out.host) + " in brackets is not an IPv6 address");
+    if (!is_v6(out.host)) return address_error(quoted(out.host, 80) + " in brackets is not an IPv6 address");
     port = text.substr(close + 1);
-    if (port.empty()) return wrong(shown(text) + " has no port: write " + std::string(text) + ":PORT");
+    if (port.empty()) return address_error(quoted(text, 80) + " has no port: write " + std::string(text) + ":PORT");
     if (port.front() != ':')
-      return wrong("behind the bracket of " + shown(text) + " a colon and the port are expected");
+      return address_error("behind the bracket of " + quoted(text, 80) + " a colon and the port are expected");
     port.remove_prefix(1);
   } else {
     const auto colon = text.rfind(':');
     if (colon == std::string_view::npos) {
       const std::string host(text);
-      if (is_v4(host) || is_name(host)) return wrong(shown(text) + " has no port: write " + host + ":PORT");
-      return wrong(shown(text) + " is not an address: it is HOST:PORT or [IPV6]:PORT");
+      if (is_v4(host) || is_name(host))
+        return address_error(quoted(text, 80) + " has no port: write " + host + ":PORT");
+      return address_error(quoted(text, 80) + " is not an address: it is HOST:PORT or [IPV6]:PORT");
     }
     out.host = text.substr(0, colon);
     port = text.substr(colon + 1);
@@ -110,20 +107,20 @@ result<address> parse_address(std::string_view text, bool any_port) {
       std::string remedy;
       if (is_v6(out.host) && port_of(port, any_port)) remedy = "[" + out.host + "]:" + std::string(port);
       if (is_v6(all)) remedy += (remedy.empty() ? "[" : " or [") + all + "]:PORT";
-      if (remedy.empty()) return wrong(shown(text) + " is not an address: it is HOST:PORT or [IPV6]:PORT");
-      return wrong(shown(text) + " is ambiguous: an IPv6 address stands in brackets: write " + remedy);
+      if (remedy.empty()) return address_error(quoted(text, 80) + " is not an address: it is HOST:PORT or [IPV6]:PORT");
+      return address_error(quoted(text, 80) + " is ambiguous: an IPv6 address stands in brackets: write " + remedy);
     }
     if (out.host.empty()) {
       const std::string with(port_of(port, any_port) ? text : ":PORT");
-      return wrong(shown(text) + " has no host: write 127.0.0.1" + with + ", or [::]" + with +
-                   " for every address of this machine");
+      return address_error(quoted(text, 80) + " has no host: write 127.0.0.1" + with + ", or [::]" + with +
+                           " for every address of this machine");
     }
     const bool figures = out.host.find_first_not_of("0123456789.") == std::string::npos;
     if (figures ? !is_v4(out.host) : !is_name(out.host))
-      return wrong(shown(out.host) + " is neither a name nor an IPv4 address");
+      return address_error(quoted(out.host, 80) + " is neither a name nor an IPv4 address");
   }
   const auto number = port_of(port, any_port);
-  if (!number) return error{number.err().code, "in " + shown(text) + ": " + number.err().message, {}};
+  if (!number) return error{number.err().code, "in " + quoted(text, 80) + ": " + number.err().message, {}};
   out.port = *number;
   return out;
 }

@@ -1,5 +1,7 @@
 #include "net/artifact_transfer.hpp"
 
+#include "net/network_error.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -7,8 +9,6 @@
 namespace attune::net {
 
 namespace {
-
-error bad(std::string what) { return error{errc::network, std::move(what), {}}; }
 
 std::size_t first_bytes(const digest& d) noexcept {
   std::size_t out = 0;
@@ -99,7 +99,7 @@ void artifact_receiver::want(const manifest& m, done then) {
   const auto w = std::make_shared<wish>();
   for (const auto& f : m.files) {
     if (const auto at = files_.find(f.contents); at != files_.end()) {
-      if (at->second.size != f.size) return then(bad("two sizes are given for the same contents"));
+      if (at->second.size != f.size) return then(network_error("two sizes are given for the same contents"));
     } else if (into_->has(f.contents)) {
       continue;
     } else {
@@ -171,12 +171,12 @@ status artifact_receiver::take(const wire::v1::ArtifactPart& part) {
 
 status artifact_receiver::take(const artifact_part& part) {
   digest what;
-  if (!read(part.sha256, what)) return bad("a hash is not one");
+  if (!read(part.sha256, what)) return network_error("a hash is not one");
   if (asks_.empty() || asks_.front().what != what || asks_.front().offset != part.offset)
-    return bad("a part of a file came that was not asked for");
+    return network_error("a part of a file came that was not asked for");
   const auto ask = asks_.front();
   if (part.gone ? !part.data.empty() : part.data.size() != ask.length)
-    return bad("a part of a file is not as long as it was to be");
+    return network_error("a part of a file is not as long as it was to be");
   asks_.pop_front();
   flying_ -= ask.length;
   auto& f = files_.at(what);
@@ -230,12 +230,12 @@ void artifact_sender::withdraw(const manifest& files) {
 
 result<const artifact_store::pin*> artifact_sender::find(const wire::v1::ArtifactFetch& ask) {
   digest what;
-  if (!read(ask.sha256(), what)) return bad("a hash is not one");
+  if (!read(ask.sha256(), what)) return network_error("a hash is not one");
   const auto at = offered_.find(what);
-  if (at == offered_.end()) return bad("contents are asked for that were not offered");
+  if (at == offered_.end()) return network_error("contents are asked for that were not offered");
   if (ask.length() == 0 || ask.length() > transfer_limits::part_most || ask.offset() > at->second.size ||
       ask.length() > at->second.size - ask.offset())
-    return bad("a part is asked for that is not there, or is too long");
+    return network_error("a part is asked for that is not there, or is too long");
   if (!open_ || open_->first != what) {
     auto found = from_->get(what);
     open_.reset();

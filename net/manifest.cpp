@@ -2,6 +2,7 @@
 
 #include "measure/descriptor.hpp"
 #include "net/artifact_store.hpp"
+#include "net/network_error.hpp"
 
 #include <sys/stat.h>
 
@@ -14,15 +15,6 @@
 namespace attune::net {
 
 namespace {
-
-error bad(std::string what) { return error{errc::network, std::move(what), {}}; }
-
-/// For messages.
-std::string shown(std::string_view path) {
-  std::string out = "'";
-  for (const char c : path.substr(0, 100)) out += c >= ' ' && c != 0x7f ? c : '?';
-  return out + (path.size() > 100 ? "...'" : "'");
-}
 
 error failed(const char* what, const std::string& folder, std::string_view path) {
   return error{
@@ -91,22 +83,24 @@ std::uint64_t manifest::bytes() const noexcept {
 
 status check(const manifest& m) {
   if (m.files.size() > manifest::files_most)
-    return bad("an artifact has more than " + std::to_string(manifest::files_most) + " files");
+    return network_error("an artifact has more than " + std::to_string(manifest::files_most) + " files");
   std::uint64_t all = 0;
   for (const auto& f : m.files) {
-    if (!stays_below(f.path)) return bad("the path " + shown(f.path) + " does not stay below its folder");
+    if (!stays_below(f.path))
+      return network_error("the path " + quoted(f.path, 100) + " does not stay below its folder");
     if (f.size > (std::uint64_t{1} << 60) || (all += f.size) > (std::uint64_t{1} << 60))
-      return bad("an artifact is too large");
+      return network_error("an artifact is too large");
   }
   const auto by_path = sorted(m);
   for (std::size_t i = 0; i + 1 < by_path.size(); ++i)
-    if (by_path[i]->path == by_path[i + 1]->path) return bad("the path " + shown(by_path[i]->path) + " is there twice");
+    if (by_path[i]->path == by_path[i + 1]->path)
+      return network_error("the path " + quoted(by_path[i]->path, 100) + " is there twice");
   // Everything below `a` stands behind `a/`, wherever that is in the order.
   for (const auto* f : by_path) {
     const auto below = std::lower_bound(by_path.begin(), by_path.end(), f->path + "/",
                                         [](const artifact_file* x, const std::string& p) { return x->path < p; });
     if (below != by_path.end() && (*below)->path.starts_with(f->path + "/"))
-      return bad("the path " + shown(f->path) + " is a file and a folder");
+      return network_error("the path " + quoted(f->path, 100) + " is a file and a folder");
   }
   return {};
 }
@@ -123,11 +117,11 @@ void to(const manifest& from, wire::v1::ArtifactManifest& out) {
 
 result<manifest> from(const wire::v1::ArtifactManifest& in) {
   manifest out;
-  if (in.files_size() > static_cast<int>(manifest::files_most)) return bad("an artifact has too many files");
+  if (in.files_size() > static_cast<int>(manifest::files_most)) return network_error("an artifact has too many files");
   for (const auto& f : in.files()) {
     auto& o = out.files.emplace_back();
     o.path = f.path();
-    if (f.sha256().size() != o.contents.bytes.size()) return bad("a hash is not one");
+    if (f.sha256().size() != o.contents.bytes.size()) return network_error("a hash is not one");
     std::memcpy(o.contents.bytes.data(), f.sha256().data(), o.contents.bytes.size());
     o.size = f.size();
     o.executable = f.executable();
@@ -141,7 +135,7 @@ result<manifest> take_in(artifact_store& store, const std::string& folder, const
   if (!top) return failed("cannot use", folder, "");
   manifest out;
   for (const auto& name : names) {
-    const auto wrong = [&](const char* what) { return error{errc::invalid_spec, shown(name) + " " + what, {}}; };
+    const auto wrong = [&](const char* what) { return error{errc::invalid_spec, quoted(name, 100) + " " + what, {}}; };
     if (!stays_below(name)) return wrong("cannot be sent: name it relative to its folder, and below it");
     std::string_view rest = name;
     const auto in = parent_of(top.get(), rest, false);
@@ -171,7 +165,7 @@ status lay_out(const manifest& m, artifact_store& store, const std::string& fold
     auto found = store.get(f.contents);
     if (!found) return found.err();
     if (!*found || (*found)->size() != f.size)
-      return error{errc::not_found, "the contents of " + shown(f.path) + " are not there", {}};
+      return error{errc::not_found, "the contents of " + quoted(f.path, 100) + " are not there", {}};
     used.push_back(std::move(**found));
   }
   const measure::descriptor top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

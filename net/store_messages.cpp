@@ -1,5 +1,6 @@
 #include "net/store_messages.hpp"
 
+#include "net/network_error.hpp"
 #include "storage/convert.hpp"
 
 #include <algorithm>
@@ -11,11 +12,9 @@ namespace {
 
 namespace convert = storage::convert;
 
-error bad(std::string what) { return error{errc::network, std::move(what), {}}; }
-
 status key_from(const std::string& in, key128& out) {
   const auto k = in.size() == 16 ? key128::from_bytes(in) : std::nullopt;
-  if (!k) return bad("a key is not one");
+  if (!k) return network_error("a key is not one");
   out = *k;
   return {};
 }
@@ -63,7 +62,7 @@ void to(const claim_ask& from, wire::v1::Claim::Item& out) {
 
 status from(const wire::v1::Claim::Item& in, claim_ask& out) {
   if (auto good = key_from(in.key(), out.key); !good) return good;
-  if (in.task().size() != out.task.bytes.size()) return bad("a task's digest is not one");
+  if (in.task().size() != out.task.bytes.size()) return network_error("a task's digest is not one");
   std::memcpy(out.task.bytes.data(), in.task().data(), out.task.bytes.size());
   out.canonical = in.canonical();
   out.anew = in.anew();
@@ -98,7 +97,7 @@ std::uint32_t named_tasks::number_of(const task_ptr& t, wire::v1::Append& with) 
 status known_tasks::take(const attune::v1::Task& in) {
   storage::task_entry entry;
   if (auto good = convert::from(in, entry); !good) return good;
-  if (tasks_.size() >= most && !tasks_.contains(in.number())) return bad("too many tasks");
+  if (tasks_.size() >= most && !tasks_.contains(in.number())) return network_error("too many tasks");
   auto made = std::make_shared<task>();
   made->spec.name = entry.name;
   made->load = {entry.name, std::move(entry.workload_args)};
@@ -150,7 +149,7 @@ status from(const wire::v1::Import& in, import_group& out) {
   task_identity of; // of which the key alone is asked
   for (std::size_t i = 0; i < count; ++i) {
     const auto& r = in.records(static_cast<int>(i));
-    if (r.task() >= out.tasks.size()) return bad("a record of a task that was not named");
+    if (r.task() >= out.tasks.size()) return network_error("a record of a task that was not named");
     if (auto good = convert::from(r.configuration(), out.configurations[i]); !good) return good;
     if (auto good = convert::from(r.outcome(), out.results[i]); !good) return good;
     auto& one = out.records[i];
@@ -161,7 +160,7 @@ status from(const wire::v1::Import& in, import_group& out) {
     if (auto good = key_from(r.key(), one.key); !good) return good;
     of.task_key = one.task->task;
     if (one.key != measurement_key(of, one.config->canonical()))
-      return bad("a record's key is not that of its configuration");
+      return network_error("a record's key is not that of its configuration");
   }
   return {};
 }
@@ -202,7 +201,7 @@ void to(const std::vector<storage::forgotten>& from, wire::v1::Forgotten& out) {
 status from(const wire::v1::Forgotten& in, std::vector<storage::forgotten>& out) {
   for (const auto& t : in.tasks()) {
     auto& f = out.emplace_back();
-    if (t.task().size() != f.task.bytes.size()) return bad("a task is not one");
+    if (t.task().size() != f.task.bytes.size()) return network_error("a task is not one");
     std::copy(t.task().begin(), t.task().end(), f.task.bytes.begin());
     f.records = t.records();
     f.folded = t.folded();
@@ -225,7 +224,7 @@ void to(std::span<const digest> from, google::protobuf::RepeatedPtrField<std::st
 status from(const google::protobuf::RepeatedPtrField<std::string>& in, std::vector<digest>& out) {
   for (const auto& text : in) {
     auto& d = out.emplace_back();
-    if (text.size() != d.bytes.size()) return bad("a task is not one");
+    if (text.size() != d.bytes.size()) return network_error("a task is not one");
     std::copy(text.begin(), text.end(), d.bytes.begin());
   }
   return {};
@@ -262,12 +261,12 @@ void add(const storage::step_item& item, named_tasks& names, wire::v1::Append& o
 status from(const wire::v1::AppendRecord& in, const known_tasks& tasks, storage::record_item& out) {
   auto t = std::make_shared<trial>();
   t->of = tasks.find(in.task());
-  if (!t->of) return bad("a record of a task that was not named");
+  if (!t->of) return network_error("a record of a task that was not named");
   if (auto good = key_from(in.key(), t->key); !good) return good;
   if (auto good = convert::from(in.configuration(), t->config); !good) return good;
   t->canonical = t->config.canonical();
   if (t->key != measurement_key(t->of->identity, t->canonical))
-    return bad("a record's key is not that of its configuration");
+    return network_error("a record's key is not that of its configuration");
   auto o = std::make_shared<outcome>();
   if (auto good = convert::from(in.outcome(), *o); !good) return good;
   out.what = std::move(t);
@@ -280,7 +279,7 @@ status from(const wire::v1::AppendRecord& in, const known_tasks& tasks, storage:
 status from(const wire::v1::AppendStep& in, const known_tasks& tasks, storage::step_item& out) {
   auto t = std::make_shared<trial>();
   t->of = tasks.find(in.task());
-  if (!t->of) return bad("a step of a task that was not named");
+  if (!t->of) return network_error("a step of a task that was not named");
   t->number = in.number();
   if (in.record() == 0) {
     if (auto good = key_from(in.key(), t->key); !good) return good;

@@ -1,5 +1,6 @@
 #include "net/store_server.hpp"
 
+#include "net/network_error.hpp"
 #include "storage/cache.hpp"
 #include "storage/convert.hpp"
 
@@ -15,8 +16,6 @@ namespace attune::net {
 namespace {
 
 using wire::v1::Envelope;
-
-error bad(std::string what) { return error{errc::network, std::move(what), {}}; }
 
 nanoseconds now() { return system_time().monotonic(); }
 
@@ -122,7 +121,7 @@ void store_server::close() {
 
 status store_server::change(holder who, peer& p, std::uint64_t request, std::function<result<Envelope>()> what) {
   constexpr std::size_t most = 4;
-  if (++p.changes > most) return bad("too many changes at one time");
+  if (++p.changes > most) return network_error("too many changes at one time");
   {
     const std::lock_guard guard(changes_lock_);
     changes_.emplace_back([this, who, request, what = std::move(what), alive = alive_] {
@@ -220,10 +219,10 @@ void store_server::take(holder who, std::string_view body) {
   Envelope message;
   status done;
   if (!message.ParseFromArray(body.data(), static_cast<int>(body.size())))
-    done = bad("a message cannot be read");
+    done = network_error("a message cannot be read");
   else if (!at->second.greeted)
     done = message.has_hello() ? greet(at->second, message.hello(), message.request())
-                               : status(bad("the first message is no greeting"));
+                               : status(network_error("the first message is no greeting"));
   else
     done = handle(who, at->second, message);
   if (done) return;
@@ -276,7 +275,7 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
   case Envelope::kRelease:
     for (const auto& text : message.release().keys()) {
       const auto key = text.size() == 16 ? key128::from_bytes(text) : std::nullopt;
-      if (!key) return bad("a key is not one");
+      if (!key) return network_error("a key is not one");
       if (asks_.erase({who, *key}) > 0 && p.claims > 0) --p.claims;
       std::erase_if(deferred_, [&](const auto& d) { return d.first == who && d.second.key == *key; });
       std::vector<flight_table::waiter> waiters;
@@ -291,7 +290,7 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     storage::session_entry entry;
     if (auto good = storage::convert::from(message.begin_session().session(), entry); !good) return good;
     entry.id = message.begin_session().id();
-    if (entry.id.empty() || entry.id.find('\0') != std::string::npos) return bad("a session has no name");
+    if (entry.id.empty() || entry.id.find('\0') != std::string::npos) return network_error("a session has no name");
     if (auto begun = store_->begin_session(entry); !begun) {
       fail(p, request, begun.err());
       return {};
@@ -323,7 +322,7 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     std::vector<storage::cache_use> used;
     for (const auto& u : message.uses().use()) {
       const auto key = key128::from_bytes(u.key());
-      if (!key) return bad("a key is not one");
+      if (!key) return network_error("a key is not one");
       used.push_back({*key, u.record(), u.fresh()});
     }
     store_->touch(used);
@@ -340,7 +339,7 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     std::vector<storage::task_uses> by_task;
     for (const auto& t : message.figures().by_task()) {
       digest task;
-      if (t.task().size() != task.bytes.size()) return bad("a task is not one");
+      if (t.task().size() != task.bytes.size()) return network_error("a task is not one");
       std::copy(t.task().begin(), t.task().end(), task.bytes.begin());
       by_task.push_back({task, t.hits(), t.misses()});
     }
@@ -375,14 +374,14 @@ status store_server::handle(holder who, peer& p, const Envelope& message) {
     return {};
   }
   default:
-    return bad("a message that is not expected");
+    return network_error("a message that is not expected");
   }
 }
 
 status store_server::append(holder who, peer& p, const wire::v1::Append& message, std::uint64_t request) {
   for (const auto& t : message.tasks())
     if (auto taken = p.tasks.take(t); !taken) return taken;
-  if (message.first_record() == 0 || message.first_step() == 0) return bad("an append without numbers");
+  if (message.first_record() == 0 || message.first_step() == 0) return network_error("an append without numbers");
   std::vector<storage::record_item> records(static_cast<std::size_t>(message.records_size()));
   for (int i = 0; i < message.records_size(); ++i)
     if (auto good = from(message.records(i), p.tasks, records[static_cast<std::size_t>(i)]); !good) return good;
@@ -413,11 +412,11 @@ status store_server::claims(holder who, peer& p, const wire::v1::Claim& message)
     if (auto good = from(item, what); !good) return good;
     if (item.held()) {
       const std::lock_guard guard(lock_);
-      if (table_.flights() > 16 * claims_most) return bad("too many claims");
+      if (table_.flights() > 16 * claims_most) return network_error("too many claims");
       table_.hold(what.key, who);
       continue;
     }
-    if (++p.claims > claims_most) return bad("too many claims");
+    if (++p.claims > claims_most) return network_error("too many claims");
     ask(who, std::move(what));
     if (!peers_.contains(who)) return {};
   }

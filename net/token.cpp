@@ -48,11 +48,11 @@ std::optional<std::string> from_base64(std::string_view text) {
 }
 
 template <std::size_t N>
-std::string_view bytes(const std::array<std::uint8_t, N>& a) {
+std::string_view token_bytes(const std::array<std::uint8_t, N>& a) {
   return {reinterpret_cast<const char*>(a.data()), N};
 }
 
-error wrong(std::string what) { return error{errc::invalid_spec, std::move(what), {}}; }
+error token_error(std::string what) { return error{errc::invalid_spec, std::move(what), {}}; }
 
 } // namespace
 
@@ -98,8 +98,8 @@ std::string token::id_text() const {
 
 std::string token::text() const {
   std::string raw(1, static_cast<char>(version));
-  raw += bytes(id);
-  raw += bytes(secret);
+  raw += token_bytes(id);
+  raw += token_bytes(secret);
   raw += hub ? std::string(hub->view()) : std::string(digest_bytes, '\0');
   raw += sha256(raw).view().substr(0, check_bytes);
   return std::string(prefix) + to_base64(raw);
@@ -107,19 +107,20 @@ std::string token::text() const {
 
 result<token> parse_token(std::string_view text) {
   text = trim(text);
-  if (!text.starts_with(prefix)) return wrong("this is not a token: tokens begin with " + std::string(prefix));
+  if (!text.starts_with(prefix)) return token_error("this is not a token: tokens begin with " + std::string(prefix));
   if (text.size() < text_bytes)
-    return wrong("the token is cut off: " + std::to_string(text.size()) + " of its " + std::to_string(text_bytes) +
-                 " characters are there");
+    return token_error("the token is cut off: " + std::to_string(text.size()) + " of its " +
+                       std::to_string(text_bytes) + " characters are there");
   if (text.size() > text_bytes)
-    return wrong("there is more than a token: it has " + std::to_string(text_bytes) + " characters, not " +
-                 std::to_string(text.size()));
+    return token_error("there is more than a token: it has " + std::to_string(text_bytes) + " characters, not " +
+                       std::to_string(text.size()));
   const auto raw = from_base64(text.substr(prefix.size()));
-  if (!raw) return wrong("the token is damaged: a character is in it that tokens do not have");
+  if (!raw) return token_error("the token is damaged: a character is in it that tokens do not have");
   const auto body = std::string_view(*raw).substr(0, raw_bytes - check_bytes);
   if (sha256(body).view().substr(0, check_bytes) != std::string_view(*raw).substr(body.size()))
-    return wrong("the token is damaged: its checksum does not fit");
-  if (static_cast<std::uint8_t>(body[0]) != version) return wrong("the token is of a newer version: update attune");
+    return token_error("the token is damaged: its checksum does not fit");
+  if (static_cast<std::uint8_t>(body[0]) != version)
+    return token_error("the token is of a newer version: update attune");
   token out;
   const char* at = body.data() + 1;
   std::memcpy(out.id.data(), at, token::id_bytes);

@@ -16,7 +16,7 @@ constexpr const char* token_file = "tokens";
 constexpr std::size_t file_most = 4u << 20;
 
 template <std::size_t N>
-std::string_view bytes(const std::array<std::uint8_t, N>& a) {
+std::string_view bytes_of(const std::array<std::uint8_t, N>& a) {
   return {reinterpret_cast<const char*>(a.data()), N};
 }
 
@@ -76,7 +76,7 @@ verdict judge(const std::vector<token_entry>& known, std::string_view id, std::s
   token named;
   std::memcpy(named.id.data(), id.data(), id.size());
   out.id = named.id_text();
-  const auto at = std::find_if(known.begin(), known.end(), [&](const token_entry& e) { return bytes(e.id) == id; });
+  const auto at = std::find_if(known.begin(), known.end(), [&](const token_entry& e) { return bytes_of(e.id) == id; });
   static const digest nobody = sha256("nobody has this secret");
   const auto& expected = at == known.end() ? nobody : at->hash;
   const auto shown = hash_of(id, secret);
@@ -165,7 +165,7 @@ result<token> token_book::create(token_role role, const std::string& name, const
   if (!made) return made;
   token_entry e;
   e.id = made->id;
-  e.hash = hash_of(bytes(made->id), bytes(made->secret));
+  e.hash = hash_of(bytes_of(made->id), bytes_of(made->secret));
   e.role = role;
   e.name = name;
   e.created = now;

@@ -1,5 +1,7 @@
 #include "schedulers/machine_watch.hpp"
 
+#include "schedulers/median.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,13 +12,6 @@ namespace {
 constexpr std::size_t for_trend = 12;
 constexpr std::size_t unsure_most = 256;
 constexpr std::uint32_t base_of_one_rung = 12; // where the base only tells that the machine is disturbed
-
-double median(std::vector<double> x) {
-  const auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
-  std::nth_element(x.begin(), middle, x.end());
-  if (x.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(x.begin(), middle)) / 2;
-}
 
 noise_options options_of(const watch_options& o) {
   noise_options out = o.controller;

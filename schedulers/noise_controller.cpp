@@ -1,6 +1,7 @@
 #include "schedulers/noise_controller.hpp"
 
 #include "core/value.hpp"
+#include "schedulers/median.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,13 +16,6 @@ constexpr std::size_t at_once = 3, for_level = 6, for_spread = 8;
 constexpr std::uint32_t for_new_base = 96;
 constexpr double normal_mad = 1.4826;   // one over the MAD of a standard normal
 constexpr double median_error = 1.2533; // sqrt(pi / 2): the standard error of the median over that of the mean
-
-double median(std::vector<double> x) {
-  const auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
-  std::nth_element(x.begin(), middle, x.end());
-  if (x.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(x.begin(), middle)) / 2;
-}
 
 double spread(const std::vector<double>& x) {
   const double m = median(x);

@@ -10,8 +10,8 @@ namespace {
 
 __extension__ using int128 = __int128;
 
-constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
-constexpr auto highest = std::numeric_limits<std::int64_t>::max();
+constexpr auto int64_lowest = std::numeric_limits<std::int64_t>::min();
+constexpr auto int64_highest = std::numeric_limits<std::int64_t>::max();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct interval {
@@ -44,13 +44,13 @@ bounds real_between(double lo, double hi) noexcept {
 bounds whole_between(int128 lo, int128 hi) noexcept {
   bounds out;
   out.types = bounds::integer;
-  out.fails = lo < lowest || hi > highest;
-  if (lo > highest || hi < lowest) { // nothing but overflow
+  out.fails = lo < int64_lowest || hi > int64_highest;
+  if (lo > int64_highest || hi < int64_lowest) { // nothing but overflow
     out.types = 0;
     return out;
   }
-  out.lo = static_cast<std::int64_t>(std::max<int128>(lo, lowest));
-  out.hi = static_cast<std::int64_t>(std::min<int128>(hi, highest));
+  out.lo = static_cast<std::int64_t>(std::max<int128>(lo, int64_lowest));
+  out.hi = static_cast<std::int64_t>(std::min<int128>(hi, int64_highest));
   return out;
 }
 
@@ -111,7 +111,7 @@ bounds power(const bounds& a, const bounds& b) noexcept {
   if (a.lo < 0 || b.lo < 0) return bounds::of_types(bounds::integer | bounds::real, true);
   const auto raise = [](std::int64_t base, std::int64_t exponent) -> int128 {
     int128 r = 1;
-    for (std::int64_t i = 0; i < exponent && r <= highest && base > 1; ++i) r *= base;
+    for (std::int64_t i = 0; i < exponent && r <= int64_highest && base > 1; ++i) r *= base;
     return base == 0 && exponent > 0 ? 0 : r;
   };
   return whole_between(a.lo == 0 ? 0 : raise(a.lo, b.lo), std::max<int128>(raise(a.hi, b.hi), 1));
@@ -138,7 +138,7 @@ bounds bitwise(operation op, const bounds& a, const bounds& b) noexcept {
     out.hi = std::min(a.hi, b.hi);
   } else {
     const auto width = 64 - std::countl_zero(static_cast<std::uint64_t>(a.hi | b.hi) | 1);
-    out.hi = width >= 63 ? highest : (std::int64_t{1} << width) - 1;
+    out.hi = width >= 63 ? int64_highest : (std::int64_t{1} << width) - 1;
   }
   return out;
 }
@@ -268,8 +268,8 @@ bounds comparison(operation op, const bounds& a, const bounds& b) noexcept {
 
 bounds logical(operation op, std::span<const bounds> o) noexcept {
   bounds out;
-  out.lo = highest;
-  out.hi = lowest;
+  out.lo = int64_highest;
+  out.hi = int64_lowest;
   out.real_lo = infinity;
   out.real_hi = -infinity;
   for (std::size_t i = 0; i < o.size(); ++i) {

@@ -7,7 +7,7 @@ namespace attune::search {
 
 namespace {
 
-using kind = graph_node::kind;
+using graph_kind = graph_node::kind;
 
 std::string type_names(const bounds& b) {
   std::string out;
@@ -66,7 +66,7 @@ status constraint_graph::lower(const expression& e, std::uint32_t number, std::u
     n.range = bounds::of(from.literal);
     break;
   case expression::node::kind::parameter:
-    n.what = kind::parameter;
+    n.what = graph_kind::parameter;
     n.index = from.index;
     n.range = variables_[from.index].range;
     break;
@@ -76,12 +76,12 @@ status constraint_graph::lower(const expression& e, std::uint32_t number, std::u
     box.text = &e;
     box.node = number;
     box.parameters = e.parameters_of(number);
-    n.what = kind::opaque;
+    n.what = graph_kind::opaque;
     n.index = static_cast<std::uint32_t>(boxes_.size());
     n.range = bounds::unknown();
     for (const auto p : box.parameters) {
       graph_node leaf;
-      leaf.what = kind::parameter;
+      leaf.what = graph_kind::parameter;
       leaf.index = p;
       leaf.range = variables_[p].range;
       n.kids.push_back(intern(std::move(leaf)));
@@ -90,7 +90,7 @@ status constraint_graph::lower(const expression& e, std::uint32_t number, std::u
     break;
   }
   case expression::node::kind::apply: {
-    n.what = kind::apply;
+    n.what = graph_kind::apply;
     n.op = from.op;
     std::vector<bounds> ranges;
     for (const auto k : from.kids) {
@@ -125,7 +125,7 @@ void constraint_graph::add_part(std::uint32_t root, std::uint32_t source) {
     stack.pop_back();
     if (seen[at]) continue;
     seen[at] = true;
-    if (nodes_[at].what == kind::parameter) part.scope.push_back(nodes_[at].index);
+    if (nodes_[at].what == graph_kind::parameter) part.scope.push_back(nodes_[at].index);
     stack.insert(stack.end(), nodes_[at].kids.begin(), nodes_[at].kids.end());
   }
   std::ranges::sort(part.scope);
@@ -146,7 +146,7 @@ status constraint_graph::split(const expression& e, std::uint32_t number, bool n
   if (auto done = lower(e, number, root); !done) return done;
   if (negated) {
     graph_node n;
-    n.what = kind::apply;
+    n.what = graph_kind::apply;
     n.op = operation::logical_not;
     n.kids = {root};
     n.range = operate(n.op, std::span(&nodes_[root].range, 1));
@@ -166,13 +166,13 @@ void constraint_graph::require(const callable_constraint& c, std::vector<std::ui
   box.callable = &c;
   box.parameters = std::move(over);
   graph_node n;
-  n.what = kind::opaque;
+  n.what = graph_kind::opaque;
   n.index = static_cast<std::uint32_t>(boxes_.size());
   n.range = bounds::of_types(bounds::boolean, true);
   n.range.absent = true;
   for (const auto p : box.parameters) {
     graph_node leaf;
-    leaf.what = kind::parameter;
+    leaf.what = graph_kind::parameter;
     leaf.index = p;
     leaf.range = variables_[p].range;
     n.kids.push_back(intern(std::move(leaf)));
@@ -183,14 +183,14 @@ void constraint_graph::require(const callable_constraint& c, std::vector<std::ui
 
 status constraint_graph::require_activity(const expression& when, std::uint32_t p, std::uint32_t source) {
   graph_node leaf;
-  leaf.what = kind::parameter;
+  leaf.what = graph_kind::parameter;
   leaf.index = p;
   leaf.range = variables_[p].range;
   std::uint32_t condition = 0;
   lowered_.assign(when.nodes().size(), -1);
   if (auto done = lower(when, when.root(), condition); !done) return done;
   graph_node n;
-  n.what = kind::activity;
+  n.what = graph_kind::activity;
   n.kids = {condition, intern(std::move(leaf))};
   n.range = bounds::of_types(bounds::boolean, true);
   add_part(intern(std::move(n)), source);

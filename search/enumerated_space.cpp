@@ -9,7 +9,7 @@
 namespace attune::search {
 namespace {
 
-error refuse(std::string why) { return {errc::invalid_spec, std::move(why), {}}; }
+error refuse_space(std::string why) { return {errc::invalid_spec, std::move(why), {}}; }
 
 /// The features of an ordinal's values: the numbers themselves, their logarithms where each is a fixed multiple of the
 /// one before it, the ranks where they are no numbers.
@@ -37,9 +37,10 @@ std::vector<float> numeric_features(const std::vector<value>& values) {
 
 result<std::shared_ptr<const enumerated_space>> enumerated_space::make(std::vector<axis> axes,
                                                                        std::vector<point> points) {
-  if (axes.empty()) return refuse("a space needs at least one parameter");
-  if (points.empty()) return refuse("no valid configuration");
-  if (points.size() >= std::numeric_limits<std::uint32_t>::max()) return refuse("too many configurations to be listed");
+  if (axes.empty()) return refuse_space("a space needs at least one parameter");
+  if (points.empty()) return refuse_space("no valid configuration");
+  if (points.size() >= std::numeric_limits<std::uint32_t>::max())
+    return refuse_space("too many configurations to be listed");
   const std::shared_ptr<enumerated_space> made(new enumerated_space);
   auto& s = *made;
   s.parameters_ = axes.size();
@@ -47,11 +48,12 @@ result<std::shared_ptr<const enumerated_space>> enumerated_space::make(std::vect
   std::vector<std::string> names;
   uint128 product = 1;
   for (const auto& a : axes) {
-    if (a.name.empty()) return refuse("a parameter without a name");
-    if (!seen.insert(a.name).second) return refuse("the parameter '" + a.name + "' is given twice");
-    if (a.values.empty()) return refuse("the parameter '" + a.name + "' has no value");
+    if (a.name.empty()) return refuse_space("a parameter without a name");
+    if (!seen.insert(a.name).second) return refuse_space("the parameter '" + a.name + "' is given twice");
+    if (a.values.empty()) return refuse_space("the parameter '" + a.name + "' has no value");
     // One code more than values: where the parameter is inactive.
-    if (product > (uint128{1} << 127) / (a.values.size() + 1)) return refuse("the product of the domains passes 2^127");
+    if (product > (uint128{1} << 127) / (a.values.size() + 1))
+      return refuse_space("the product of the domains passes 2^127");
     s.strides_.push_back(product);
     product *= a.values.size() + 1;
     s.cartesian_ *= a.values.size();
@@ -61,12 +63,12 @@ result<std::shared_ptr<const enumerated_space>> enumerated_space::make(std::vect
     names.push_back(a.name);
   }
   for (const auto& p : points) {
-    if (p.size() != axes.size()) return refuse("a configuration does not have a value for each parameter");
+    if (p.size() != axes.size()) return refuse_space("a configuration does not have a value for each parameter");
     for (std::size_t d = 0; d < p.size(); ++d) {
       if (p[d] == inactive)
         s.infos_[d].conditional = true;
       else if (p[d] >= axes[d].values.size())
-        return refuse("a value of '" + axes[d].name + "' is not in its domain");
+        return refuse_space("a value of '" + axes[d].name + "' is not in its domain");
     }
   }
   s.axes_ = std::move(axes);
@@ -75,7 +77,7 @@ result<std::shared_ptr<const enumerated_space>> enumerated_space::make(std::vect
   s.index_.reserve(points.size());
   for (const auto& p : points) {
     if (!s.index_.emplace(*s.code(p), static_cast<std::uint32_t>(s.index_.size())).second)
-      return refuse("a configuration is listed twice");
+      return refuse_space("a configuration is listed twice");
     s.points_.insert(s.points_.end(), p.begin(), p.end());
   }
   s.names_ = std::make_shared<const std::vector<std::string>>(std::move(names));

@@ -10,7 +10,7 @@ namespace attune::search {
 
 namespace {
 
-using kind = expression::node::kind;
+using expression_kind = expression::node::kind;
 
 /// Walks a tree with the values of parameters and loop variables.
 class evaluator {
@@ -21,15 +21,15 @@ public:
   cell operator()(std::uint32_t number) {
     const auto& n = nodes_[number];
     switch (n.what) {
-    case kind::constant:
+    case expression_kind::constant:
       return n.literal;
-    case kind::parameter:
+    case expression_kind::parameter:
       return parameters_[n.index];
-    case kind::local:
+    case expression_kind::local:
       return locals_[n.index];
-    case kind::gather:
+    case expression_kind::gather:
       return gather(n);
-    case kind::apply:
+    case expression_kind::apply:
       break;
     }
     if (!pool_.step()) return cell::of(fault::limit);
@@ -152,7 +152,7 @@ private:
     case syntax_node::kind::name:
       return name(from, out);
     case syntax_node::kind::apply:
-      n.what = kind::apply;
+      n.what = expression_kind::apply;
       n.op = from.op;
       n.kids.resize(from.kids.size());
       for (std::size_t i = 0; i < n.kids.size(); ++i)
@@ -166,7 +166,7 @@ private:
     return comprehension(from, out);
   }
 
-  bool constant(std::uint32_t k) const { return out_.nodes_[k].what == kind::constant; }
+  bool constant(std::uint32_t k) const { return out_.nodes_[k].what == expression_kind::constant; }
 
   /// Computes what is constant. A failure stays where it is: behind an `or` it may never be reached.
   bool fold(node n, const syntax_node& from, std::uint32_t& out) {
@@ -177,7 +177,7 @@ private:
     const auto c = evaluator(out_.nodes_, {}, locals_, pool_)(out);
     if (c.present()) {
       auto& folded = out_.nodes_[out];
-      folded.what = kind::constant;
+      folded.what = expression_kind::constant;
       folded.literal = c;
       folded.kids.clear();
     } else if (c.failed() && c.why() == fault::limit) {
@@ -192,11 +192,11 @@ private:
     for (std::size_t i = 0; i < kids.size(); ++i)
       if (!resolve(from.kids[i], kids[i])) return false;
     node all;
-    all.what = kind::apply;
+    all.what = expression_kind::apply;
     all.op = operation::logical_and;
     for (std::size_t i = 0; i < from.ops.size(); ++i) {
       node n;
-      n.what = kind::apply;
+      n.what = expression_kind::apply;
       n.op = from.ops[i];
       n.kids = {kids[i], kids[i + 1]};
       auto part = from;
@@ -211,7 +211,7 @@ private:
 
   bool comprehension(const syntax_node& from, std::uint32_t& out) {
     node n;
-    n.what = kind::gather;
+    n.what = expression_kind::gather;
     const auto outer = bound_.size();
     bool open = false; // reads a parameter or a variable of an outer comprehension
     for (const auto& c : from.clauses) {
@@ -235,7 +235,7 @@ private:
     while (!stack.empty() && !open) {
       const auto& k = out_.nodes_[stack.back()];
       stack.pop_back();
-      open = k.what == kind::parameter || (k.what == kind::local && k.index < first_own);
+      open = k.what == expression_kind::parameter || (k.what == expression_kind::local && k.index < first_own);
       stack.insert(stack.end(), k.kids.begin(), k.kids.end());
     }
     if (open) return true;
@@ -243,7 +243,7 @@ private:
     const auto c = evaluator(out_.nodes_, {}, locals_, pool_)(out);
     if (c.present()) {
       auto& folded = out_.nodes_[out];
-      folded.what = kind::constant;
+      folded.what = expression_kind::constant;
       folded.literal = c;
       folded.kids.clear();
       folded.clauses.clear();
@@ -259,10 +259,10 @@ private:
     const auto bound = std::find_if(bound_.rbegin(), bound_.rend(), [&](const auto& b) { return b.first == word; });
     const auto parameter = std::ranges::find(names_.parameters, word);
     if (bound != bound_.rend()) {
-      n.what = kind::local;
+      n.what = expression_kind::local;
       n.index = bound->second;
     } else if (parameter != names_.parameters.end()) {
-      n.what = kind::parameter;
+      n.what = expression_kind::parameter;
       n.index = static_cast<std::uint32_t>(parameter - names_.parameters.begin());
     } else if (const auto* v = reference(word)) {
       n.literal = to_cell(*v, pool_);
@@ -329,7 +329,7 @@ std::vector<std::uint32_t> expression::parameters_of(std::uint32_t number) const
     if (seen[at]) continue;
     seen[at] = true;
     const auto& n = nodes_[at];
-    if (n.what == kind::parameter) found.push_back(n.index);
+    if (n.what == expression_kind::parameter) found.push_back(n.index);
     stack.insert(stack.end(), n.kids.begin(), n.kids.end());
   }
   std::ranges::sort(found);

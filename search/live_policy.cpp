@@ -15,7 +15,7 @@ constexpr double level_window = 64, control_window = 64, block_window = 50;
 constexpr std::uint64_t warm = 24; // of the incumbent's latencies before anything is compared
 constexpr std::uint32_t block = 4, blocks_enough = 12;
 constexpr double slack = 1.0, alarm = 16, most_step = 6; // of the CUSUM, in standard deviations
-constexpr double least_deviation = 0.05;                 // of a block's mean, a fraction
+constexpr double least_block_deviation = 0.05;           // of a block's mean, a fraction
 constexpr std::uint64_t calm_controls = 8;               // one in so many turns, where there is nothing else to try
 constexpr double saved_requests = 2000;                  // whose allowance may be saved up
 constexpr auto lost_after = std::chrono::seconds(60);
@@ -214,7 +214,7 @@ void live_policy::watch(double latency) {
   const double mean = std::exchange(block_sum_, 0) / block;
   block_n_ = 0;
   if (blocks_.n >= blocks_enough) {
-    const double deviation = std::max(std::sqrt(blocks_.variance()), least_deviation * blocks_.mean);
+    const double deviation = std::max(std::sqrt(blocks_.variance()), least_block_deviation * blocks_.mean);
     const double step = std::clamp((mean - blocks_.mean) / deviation, -most_step, most_step);
     up_ = std::max(0.0, up_ + step - slack);
     down_ = std::max(0.0, down_ - step - slack);

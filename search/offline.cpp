@@ -12,7 +12,7 @@
 namespace attune::search {
 namespace {
 
-constexpr std::size_t of_a_task = 4000, elites = 8;
+constexpr std::size_t records_of_a_task = 4000, elites = 8;
 
 struct source {
   double similarity = 0;
@@ -28,7 +28,7 @@ result<offline_answer> predict_best(const space_ptr& over, std::span<const prior
   for (const auto& r : records) {
     if (!over->contains(r.at) || r.result.what == observation::status::dropped) continue;
     auto& s = sources[r.source];
-    if (s.results.size() == of_a_task) continue;
+    if (s.results.size() == records_of_a_task) continue;
     told_trial t{r.at, r.result.what, r.result.cost, true};
     if (t.what != observation::status::failed && !std::isfinite(t.cost)) t.what = observation::status::failed;
     if (t.what != observation::status::failed) s.images.add(t.cost);

@@ -19,28 +19,36 @@ __extension__ using uint128 = unsigned __int128;
 constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
 constexpr auto highest = std::numeric_limits<std::int64_t>::max();
 
-struct entry {
+struct function_entry {
   std::string_view name;
   operation op;
   std::size_t least, most;
 };
 constexpr std::size_t any_number = 1000;
 constexpr std::array functions{
-    entry{"min", operation::call_min, 1, any_number}, entry{"max", operation::call_max, 1, any_number},
-    entry{"abs", operation::call_abs, 1, 1},          entry{"round", operation::call_round, 1, 2},
-    entry{"int", operation::call_int, 0, 1},          entry{"float", operation::call_float, 0, 1},
-    entry{"bool", operation::call_bool, 0, 1},        entry{"len", operation::call_len, 1, 1},
-    entry{"sum", operation::call_sum, 1, 2},          entry{"range", operation::call_range, 1, 3},
-    entry{"list", operation::call_list, 0, 1},        entry{"tuple", operation::call_tuple, 0, 1},
-    entry{"set", operation::call_set, 0, 1},          entry{"sorted", operation::call_sorted, 1, 1},
-    entry{"any", operation::call_any, 1, 1},          entry{"all", operation::call_all, 1, 1},
-    entry{"pow", operation::call_pow, 2, 2},
+    function_entry{"min", operation::call_min, 1, any_number},
+    function_entry{"max", operation::call_max, 1, any_number},
+    function_entry{"abs", operation::call_abs, 1, 1},
+    function_entry{"round", operation::call_round, 1, 2},
+    function_entry{"int", operation::call_int, 0, 1},
+    function_entry{"float", operation::call_float, 0, 1},
+    function_entry{"bool", operation::call_bool, 0, 1},
+    function_entry{"len", operation::call_len, 1, 1},
+    function_entry{"sum", operation::call_sum, 1, 2},
+    function_entry{"range", operation::call_range, 1, 3},
+    function_entry{"list", operation::call_list, 0, 1},
+    function_entry{"tuple", operation::call_tuple, 0, 1},
+    function_entry{"set", operation::call_set, 0, 1},
+    function_entry{"sorted", operation::call_sorted, 1, 1},
+    function_entry{"any", operation::call_any, 1, 1},
+    function_entry{"all", operation::call_all, 1, 1},
+    function_entry{"pow", operation::call_pow, 2, 2},
 };
 constexpr std::array methods{
-    entry{"index", operation::method_index, 2, 2},
-    entry{"count", operation::method_count, 2, 2},
-    entry{"startswith", operation::method_startswith, 2, 2},
-    entry{"endswith", operation::method_endswith, 2, 2},
+    function_entry{"index", operation::method_index, 2, 2},
+    function_entry{"count", operation::method_count, 2, 2},
+    function_entry{"startswith", operation::method_startswith, 2, 2},
+    function_entry{"endswith", operation::method_endswith, 2, 2},
 };
 
 int bit_width(std::uint64_t x) noexcept { return 64 - std::countl_zero(x | 1); }

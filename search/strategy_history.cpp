@@ -7,9 +7,9 @@
 namespace attune::search {
 namespace {
 
-constexpr std::string_view magic = "attune-strategy-1";
+constexpr std::string_view history_magic = "attune-strategy-1";
 
-error refuse(std::string why) { return {errc::invalid_spec, std::move(why), "saved strategy"}; }
+error refuse_history(std::string why) { return {errc::invalid_spec, std::move(why), "saved strategy"}; }
 
 std::string space_name(const space& over) {
   std::string out = over.count() ? to_string(*over.count()) : "uncounted";
@@ -18,7 +18,7 @@ std::string space_name(const space& over) {
 }
 
 std::string head_of(std::string_view name, const space& over, const strategy_options& options) {
-  return std::string(magic) + ' ' + std::string(name) + ' ' + std::to_string(options.seed) + ' ' +
+  return std::string(history_magic) + ' ' + std::string(name) + ' ' + std::to_string(options.seed) + ' ' +
          (options.budget ? std::to_string(*options.budget) : "open") + ' ' + space_name(over) + '\n';
 }
 
@@ -78,10 +78,10 @@ result<std::unique_ptr<remembering_strategy>> remembering_strategy::restore(std:
                                                                             strategy_options options) {
   const auto lines = split(saved, '\n');
   const auto words = split(lines[0], ' ');
-  if (words.size() < 4 || words[0] != magic) return refuse("is no saved strategy");
-  if (!saved.ends_with('\n')) return refuse("is cut off");
+  if (words.size() < 4 || words[0] != history_magic) return refuse_history("is no saved strategy");
+  if (!saved.ends_with('\n')) return refuse_history("is cut off");
   if (std::string(lines[0]) + '\n' != head_of(words[1], *over, options))
-    return refuse("is of another space, seed or budget");
+    return refuse_history("is of another space, seed or budget");
   auto made = make(words[1], std::move(over), std::move(options));
   if (!made) return made.err();
   auto& how = **made;
@@ -90,7 +90,7 @@ result<std::unique_ptr<remembering_strategy>> remembering_strategy::restore(std:
     const std::string place = "step " + std::to_string(k);
     if (parts[0] == "e" || (parts[0] == "a" && parts.size() == 2)) {
       if (ask_line(how.ask()) != std::string(lines[k]) + '\n')
-        return refuse(place + ": the strategy now proposes something else");
+        return refuse_history(place + ": the strategy now proposes something else");
       continue;
     }
     const auto at = parts.size() == 4 && parts[0] == "t" ? read_point(parts[1]) : std::nullopt;
@@ -98,7 +98,7 @@ result<std::unique_ptr<remembering_strategy>> remembering_strategy::restore(std:
     observation o;
     const auto* end = parts.size() == 4 ? parts[3].data() + parts[3].size() : nullptr;
     if (!at || kind == kinds.npos || std::from_chars(parts[3].data(), end, o.cost, std::chars_format::hex).ptr != end)
-      return refuse(place + " is damaged");
+      return refuse_history(place + " is damaged");
     o.what = static_cast<observation::status>(kind);
     how.tell(*at, o);
   }

@@ -10,7 +10,7 @@ namespace attune::storage {
 
 namespace {
 
-rocksdb::Slice slice(std::string_view s) { return {s.data(), s.size()}; }
+rocksdb::Slice book_slice(std::string_view s) { return {s.data(), s.size()}; }
 
 std::optional<cache_book::entry> parsed(std::string_view text) {
   v1::CacheEntry m;
@@ -72,15 +72,15 @@ void cache_book::put_entry(const key128& key, const entry& e) {
   entry_message_.set_bytes(e.bytes);
   value_.clear();
   entry_message_.AppendToString(&value_);
-  batch_->Put(db_.handle(family::cache), slice(key.view()), slice(value_));
+  batch_->Put(db_.handle(family::cache), book_slice(key.view()), book_slice(value_));
 }
 
 void cache_book::put_place(const key128& key, const entry& e) {
   place_message_.set_key(key.bytes.data(), key.bytes.size());
   value_.clear();
   place_message_.AppendToString(&value_);
-  batch_->Put(db_.handle(family::cache), slice(keys::of_place(e.record != 0 ? keys::order : keys::evicted, e.stamp)),
-              slice(value_));
+  batch_->Put(db_.handle(family::cache),
+              book_slice(keys::of_place(e.record != 0 ? keys::order : keys::evicted, e.stamp)), book_slice(value_));
 }
 
 void cache_book::write(const key128& key, const entry& e) {
@@ -100,7 +100,7 @@ void cache_book::adopt(const key128& key, std::uint32_t task, record_id record, 
 
 void cache_book::take_out(const key128& key, const entry& e) {
   const bool there = e.record != 0;
-  batch_->Delete(db_.handle(family::cache), slice(keys::of_place(there ? keys::order : keys::evicted, e.stamp)));
+  batch_->Delete(db_.handle(family::cache), book_slice(keys::of_place(there ? keys::order : keys::evicted, e.stamp)));
   staged_[key] = std::nullopt;
   if (there) {
     now_.entries -= std::min<std::uint64_t>(now_.entries, 1);
@@ -138,12 +138,12 @@ void cache_book::fold() {
   for (const auto& [stamp, key] : log()) {
     auto e = current(key);
     if (!e || e->record == 0 || e->stamp >= stamp) continue;
-    batch_->Delete(db_.handle(family::cache), slice(keys::of_place(keys::order, e->stamp)));
+    batch_->Delete(db_.handle(family::cache), book_slice(keys::of_place(keys::order, e->stamp)));
     e->stamp = stamp;
     write(key, *e);
   }
   std::string behind(1, static_cast<char>(keys::use_log + 1));
-  batch_->DeleteRange(db_.handle(family::meta), slice(keys::tagged(keys::use_log)), slice(behind));
+  batch_->DeleteRange(db_.handle(family::meta), book_slice(keys::tagged(keys::use_log)), book_slice(behind));
   const std::lock_guard guard(later_lock_);
   before_fold_.swap(later_);
   later_.clear();
@@ -168,7 +168,7 @@ bool cache_book::use(const key128& key, bool fresh) {
     last_used_ = e->stamp;
     return true;
   }
-  batch_->Delete(db_.handle(family::cache), slice(keys::of_place(keys::order, e->stamp)));
+  batch_->Delete(db_.handle(family::cache), book_slice(keys::of_place(keys::order, e->stamp)));
   last_used_ = e->stamp = ++*stamp_;
   if (!together_) {
     write(key, *e);
@@ -183,7 +183,7 @@ bool cache_book::use(const key128& key, bool fresh) {
 void cache_book::end_uses() {
   together_ = logging_ = false;
   if (!log_row_.empty()) {
-    batch_->Put(db_.handle(family::meta), slice(keys::of_log(log_first_)), slice(log_row_));
+    batch_->Put(db_.handle(family::meta), book_slice(keys::of_log(log_first_)), book_slice(log_row_));
     log_row_.clear();
   }
   std::sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -196,7 +196,7 @@ bool cache_book::drop(const key128& key) {
   const auto e = current(key);
   if (!e) return false;
   take_out(key, *e);
-  batch_->Delete(db_.handle(family::cache), slice(key.view()));
+  batch_->Delete(db_.handle(family::cache), book_slice(key.view()));
   return e->record != 0;
 }
 
@@ -214,7 +214,7 @@ void cache_book::walk(char tag, std::uint64_t from, const Visit& visit) {
     return e && e->stamp == stamp && (e->record != 0) == (tag == keys::order);
   };
   const auto it = db_.iterate(family::cache);
-  for (it->Seek(slice(keys::of_place(tag, from))); it->Valid() && it->key()[0] == tag; it->Next()) {
+  for (it->Seek(book_slice(keys::of_place(tag, from))); it->Valid() && it->key()[0] == tag; it->Next()) {
     if (it->key().size() != keys::place_size) continue;
     const auto stamp = keys::get<std::uint64_t>({it->key().data(), it->key().size()}, 1);
     key128 key;
@@ -246,7 +246,7 @@ void cache_book::forget_evicted(std::uint64_t most) {
   });
   for (const auto& [key, e] : gone) {
     take_out(key, e);
-    batch_->Delete(db_.handle(family::cache), slice(key.view()));
+    batch_->Delete(db_.handle(family::cache), book_slice(key.view()));
   }
 }
 
@@ -280,7 +280,8 @@ void cache_book::finish() {
   m.set_remembered(now_.remembered);
   m.set_oldest_remembered(now_.oldest_remembered);
   m.set_stamp(now_.stamp);
-  batch_->Put(db_.handle(family::meta), slice(keys::tagged(keys::cache_totals)), slice(m.SerializeAsString()));
+  batch_->Put(db_.handle(family::meta), book_slice(keys::tagged(keys::cache_totals)),
+              book_slice(m.SerializeAsString()));
 }
 
 void cache_book::committed() {

@@ -139,7 +139,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> descriptors() {
   return out;
 }
 
-rocksdb::Slice slice(std::string_view s) { return {s.data(), s.size()}; }
+rocksdb::Slice db_slice(std::string_view s) { return {s.data(), s.size()}; }
 std::string_view view(const rocksdb::Slice& s) { return {s.data(), s.size()}; }
 
 /// How the tables end that write_tables() makes, until the database has taken them over.
@@ -347,7 +347,7 @@ status database::write(rocksdb::WriteBatch& batch, bool durable) {
 
 result<bool> database::get(family f, std::string_view key, std::string& out) const {
   rocksdb::PinnableSlice value(&out);
-  const auto s = db_->Get(rocksdb::ReadOptions(), handle(f), slice(key), &value);
+  const auto s = db_->Get(rocksdb::ReadOptions(), handle(f), db_slice(key), &value);
   if (s.IsNotFound()) return false;
   if (!s.ok()) return error_of(s, "read");
   if (value.IsPinned()) out.assign(value.data(), value.size());
@@ -364,7 +364,7 @@ std::unique_ptr<rocksdb::Iterator> database::iterate(family f) const {
 
 status database::scan(family f, std::string_view prefix, const visitor& visit, std::string_view from) const {
   const auto it = iterate(f);
-  for (it->Seek(slice(from.empty() ? prefix : from)); it->Valid(); it->Next()) {
+  for (it->Seek(db_slice(from.empty() ? prefix : from)); it->Valid(); it->Next()) {
     const auto key = view(it->key());
     if (!key.starts_with(prefix) || !visit(key, view(it->value()))) break;
   }
@@ -428,7 +428,7 @@ std::uint64_t database::approximate_bytes(family f, std::string_view from, std::
   rocksdb::SizeApproximationOptions o;
   o.include_memtables = true;
   o.include_files = true;
-  const rocksdb::Range range(slice(from), slice(to));
+  const rocksdb::Range range(db_slice(from), db_slice(to));
   std::uint64_t out = 0;
   return db_->GetApproximateSizes(o, handle(f), &range, 1, &out).ok() ? out : 0;
 }

@@ -17,12 +17,7 @@ constexpr std::uint32_t absent = 0xffffffffu;
 
 error bad(const source& from, std::string why) { return {errc::invalid_spec, std::move(why), from.name()}; }
 
-/// As people mean it: 64 and 64.0 are the same value of a parameter.
-bool same(const value& a, const value& b) {
-  if (a.is_number() && b.is_number()) return a.to_double() == b.to_double();
-  return a == b;
-}
-
+/// As people mean it: 64 and 64.0 are the same_value value of a parameter.
 /// The values of one parameter, found fast: by text first.
 class domain {
 public:
@@ -31,9 +26,9 @@ public:
   /// Adds it where it is new.
   std::uint32_t index(const value& v) {
     const auto [at, fresh] = by_text_.try_emplace(v.text(), 0);
-    if (!fresh && at->second < values_->size() && same((*values_)[at->second], v)) return at->second;
+    if (!fresh && at->second < values_->size() && same_value((*values_)[at->second], v)) return at->second;
     for (std::uint32_t i = 0; i < values_->size(); ++i)
-      if (same((*values_)[i], v)) return at->second = i;
+      if (same_value((*values_)[i], v)) return at->second = i;
     values_->push_back(v);
     return at->second = static_cast<std::uint32_t>(values_->size() - 1);
   }
@@ -81,7 +76,7 @@ result<recorded_space> assemble(recorded_space out, std::vector<entry> entries, 
       auto& p = out.parameters.emplace_back();
       p.name = name;
       for (const auto& v : values)
-        if (std::none_of(p.values.begin(), p.values.end(), [&](const value& w) { return same(v, w); }))
+        if (std::none_of(p.values.begin(), p.values.end(), [&](const value& w) { return same_value(v, w); }))
           p.values.push_back(v);
     }
   std::map<std::string, std::size_t> places;
@@ -164,7 +159,7 @@ result<recorded_space> read(source& from) {
     // Whose fault it was decides: what the machine did says nothing about the configuration.
     if (const auto* f = e.result.failed(); f != nullptr && is_infrastructure(f->kind)) continue;
     if (e.result.bounded() != nullptr) continue;
-    // The same workload on the same target, however it was measured.
+    // The same_value workload on the same_value target, however it was measured.
     std::string both(e.task->workload.view());
     both += e.task->target.view();
     const auto [at, fresh] = places.try_emplace(sha256(both), parts.size());

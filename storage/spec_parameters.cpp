@@ -14,11 +14,6 @@ constexpr std::string_view reserved[] = {"and",      "or",      "not",     "in",
                                          "else",     "True",    "False",   "None",     "true",  "false",
                                          "artifact", "workdir", "specdir", "workload", "target"};
 
-bool same(const value& a, const value& b) {
-  if (a.is_number() && b.is_number()) return a.to_double() == b.to_double();
-  return a == b;
-}
-
 value_list read_list(const spec_node& node, const std::string& name) {
   if (node.what != spec_node::kind::sequence) refuse(node, name + " must be a list of values, not " + describe(node));
   if (node.items.empty()) refuse(node, name + " has no values");
@@ -174,7 +169,7 @@ parameter read_parameter(const spec_node::entry& entry, const std::string& file)
 
 bool in_domain(const value& v, const parameter_domain& domain) {
   if (const auto* list = std::get_if<value_list>(&domain))
-    return std::any_of(list->values.begin(), list->values.end(), [&](const value& x) { return same(x, v); });
+    return std::any_of(list->values.begin(), list->values.end(), [&](const value& x) { return same_value(x, v); });
   if (std::holds_alternative<value_expression>(domain)) return true;
   if (const auto* orders = std::get_if<permutation_of>(&domain)) {
     if (v.type() != value::kind::order) return false;

@@ -9,7 +9,7 @@ namespace attune::storage {
 namespace {
 
 /// Records that go in one write: a batch of some tens of megabytes.
-constexpr std::size_t together = 500'000;
+constexpr std::size_t forgotten_together = 500'000;
 
 struct doomed {
   task_info* task = nullptr;
@@ -95,12 +95,12 @@ status forget_records(store::impl& i, const doomed& what, std::uint64_t& entries
   const best_table unknown(task.direction, {}, 0.0);
   v1::Record message;
   std::string text;
-  for (std::size_t at = 0; at < what.gone.size(); at += together) {
+  for (std::size_t at = 0; at < what.gone.size(); at += forgotten_together) {
     i.begin_group();
     if (auto ready = i.prepare(task); !ready) return ready;
     auto& now = i.changed[task.at_group];
     now.best = unknown;
-    const auto end = std::min(what.gone.size(), at + together);
+    const auto end = std::min(what.gone.size(), at + forgotten_together);
     for (std::size_t k = at; k < end; ++k) {
       const auto key = keys::of_record(task.number, what.gone[k]);
       const auto got = i.db->get(family::records, key, text);
@@ -165,7 +165,7 @@ result<std::vector<forgotten>> store::forget(std::span<const digest> tasks, cons
   if (!out.empty()) out.front().sessions = sessions->size();
   if (dry_run) return out;
   i.forgot = true;
-  // First what refers to the records, so that whatever is interrupted fits together.
+  // First what refers to the records, so that whatever is interrupted fits forgotten_together.
   if (auto done = forget_sessions(i, *sessions); !done) return done.err();
   for (std::size_t k = 0; k < all.size(); ++k)
     if (auto done = forget_records(i, all[k], out[k].cache_entries); !done) return done.err();

@@ -17,8 +17,6 @@ struct checker {
   }
 };
 
-} // namespace
-
 struct verification {
   store::impl& i;
   const store& s;
@@ -31,6 +29,8 @@ struct verification {
   void cache();
   void sessions();
 };
+
+} // namespace
 
 void verification::records_of(const task_info& task, const task_entry& entry) {
   const std::string name = "task '" + entry.name + "' (" + task.task.hex().substr(0, 12) + "): ";

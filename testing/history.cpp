@@ -33,7 +33,9 @@ std::string list(const Items& items, Text text) {
   return items.size() > most ? out + ", ..." : out;
 }
 
-std::string text_of(const trial_batch& b) { return list(b.items, [](const auto& t) { return text_of(t); }); }
+std::string text_of(const trial_batch& b) {
+  return list(b.items, [](const auto& t) { return text_of(t); });
+}
 
 std::string text_of(const finished_batch& b) {
   return list(b.items, [](const finished& f) {

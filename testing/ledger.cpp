@@ -45,8 +45,8 @@ void ledger::look(const handled& h) {
       auto& book = tuners_[t->session];
       book.of = t->of;
       if (++book.in_flight > book.allowed)
-        broken("credits bound", std::to_string(book.in_flight) + " trials in flight, " + std::to_string(book.allowed) +
-                                    " were allowed");
+        broken("credits bound",
+               std::to_string(book.in_flight) + " trials in flight, " + std::to_string(book.allowed) + " were allowed");
     }
   } else if (m.match_elements<atom::credits, std::uint32_t>() && h.to.starts_with("tuner")) {
     auto& book = tuners_[std::stoull(h.to.substr(5))];
@@ -71,12 +71,11 @@ void ledger::look(const handled& h) {
 }
 
 void ledger::heard(tuner_book& t, const finished& f) {
-  const auto* why = f.result->failed();
-  const bool cancelled = why != nullptr && why->kind == failure_kind::cancelled;
+  const bool cancelled = was_cancelled(*f.result);
   if (f.what->why == purpose::search) {
     if (!t.told.insert(f.what->number).second)
-      broken("told once", "trial " + std::to_string(f.what->number) + " of session " +
-                              std::to_string(f.what->session) + " ended twice");
+      broken("told once", "trial " + std::to_string(f.what->number) + " of session " + std::to_string(f.what->session) +
+                              " ended twice");
     if (t.in_flight > 0) --t.in_flight;
   }
   if (cancelled || f.what->once()) return;
@@ -85,8 +84,8 @@ void ledger::heard(tuner_book& t, const finished& f) {
     return r.what->key == f.what->key && r.result->data == f.result->data;
   });
   if (!there)
-    broken("durable before told", "trial " + std::to_string(f.what->number) + " {" + f.what->config.text() +
-                                      "} is not in the store");
+    broken("durable before told",
+           "trial " + std::to_string(f.what->number) + " {" + f.what->config.text() + "} is not in the store");
 }
 
 void ledger::ordered(const handled& h, const trial& t, bool runs) {
@@ -95,8 +94,8 @@ void ledger::ordered(const handled& h, const trial& t, bool runs) {
   in_hand_[h.to] = id;
   const auto& book = trials_[id];
   if (book.failed_at.contains(h.to))
-    broken("retries are bounded", "trial " + std::to_string(t.number) + " comes back to " + h.to +
-                                      ", which failed with it");
+    broken("retries are bounded",
+           "trial " + std::to_string(t.number) + " comes back to " + h.to + ", which failed with it");
   if (book.lost >= 2)
     broken("retries are bounded", "trial " + std::to_string(t.number) + " has lost two devices and is tried again");
   if (!runs || t.why != purpose::search || fresh_.contains(t.session)) return;
@@ -114,8 +113,8 @@ void ledger::ended(std::uint64_t session, const tuning_report& r, const std::vec
   if (best.has_value() != r.best.has_value())
     broken("the best is measured", best ? "it was heard of, and is not reported" : "nothing was measured");
   if (best && r.side_by_side.empty() && r.best->result->measured()->value != *best)
-    broken("the best is measured", "reported is " + std::to_string(r.best->result->measured()->value) + ", heard was " +
-                                       std::to_string(*best));
+    broken("the best is measured",
+           "reported is " + std::to_string(r.best->result->measured()->value) + ", heard was " + std::to_string(*best));
 }
 
 void ledger::look_at_store() const {

@@ -52,8 +52,8 @@ void deliver_first(const std::shared_ptr<fake_place<Order, Report>>& place, cons
 template <class Order, class Report>
 void heed_cancel(const std::shared_ptr<fake_place<Order, Report>>& place) {
   ++place->cancels;
-  const auto at = std::find_if(place->hand.begin(), place->hand.end(),
-                               [](const auto& p) { return p.scripted && !p.deaf; });
+  const auto at =
+      std::find_if(place->hand.begin(), place->hand.end(), [](const auto& p) { return p.scripted && !p.deaf; });
   if (at == place->hand.end()) return;
   auto promise = at->promise;
   const auto report = cancelled_report(at->order);
@@ -102,7 +102,8 @@ build_report build_failed(failure_kind kind, std::string message) {
       measure::build_result{failure{kind, std::move(message), {}, {}}, {}, {}, {}})};
 }
 
-fake_runner_actor::behavior_type run_by_script(fake_runner_actor::pointer self, const std::shared_ptr<fake_runner>& place) {
+fake_runner_actor::behavior_type run_by_script(fake_runner_actor::pointer self,
+                                               const std::shared_ptr<fake_runner>& place) {
   auto next = std::make_shared<std::uint64_t>(0);
   return {[=](atom::run, const run_order& order) { return take(self, place, order, *next); },
           [=](atom::cancel) { heed_cancel(place); },

@@ -115,7 +115,8 @@ private:
   }
 
   void add_runner(std::uint32_t i) {
-    world_.add_runner("slot" + std::to_string(i) + life(runners_[i]), [this, i](const run_order& o) { return behave(o, i); });
+    world_.add_runner("slot" + std::to_string(i) + life(runners_[i]),
+                      [this, i](const run_order& o) { return behave(o, i); });
     slots_.push_back({world_.runners.size() - 1, i});
   }
   /// It is gone, or will be with the order that it gets; and comes back.
@@ -132,8 +133,9 @@ private:
     world_.add_builder("builder" + std::to_string(i) + life(builders_[i]), [this](const build_order& o) {
       act<build_report> a;
       a.after = 100ms;
-      a.report = luck_of(o.what->canonical, plan_.seed, "build") < plan_.crashes ? build_failed(failure_kind::build_error)
-                                                                                 : built();
+      a.report = luck_of(o.what->canonical, plan_.seed, "build") < plan_.crashes
+                     ? build_failed(failure_kind::build_error)
+                     : built();
       return a;
     });
     makers_.push_back({world_.builders.size() - 1, i});
@@ -166,7 +168,8 @@ private:
   }
 
   bool all_ended() const {
-    return std::all_of(searches_.begin(), searches_.end(), [](const auto& s) { return *s.report != nullptr && !s.again; });
+    return std::all_of(searches_.begin(), searches_.end(),
+                       [](const auto& s) { return *s.report != nullptr && !s.again; });
   }
 
   void after(nanoseconds when, std::function<void()> what) { later_.emplace_back(when, std::move(what)); }
@@ -270,12 +273,18 @@ private:
 
 const char* to_string(fault::kind k) noexcept {
   switch (k) {
-  case fault::kind::runner_dies: return "runner dies";
-  case fault::kind::builder_dies: return "builder dies";
-  case fault::kind::store_fails: return "store fails";
-  case fault::kind::power_cut: return "power cut";
-  case fault::kind::search_stopped: return "search stopped";
-  case fault::kind::search_pauses: return "search pauses";
+  case fault::kind::runner_dies:
+    return "runner dies";
+  case fault::kind::builder_dies:
+    return "builder dies";
+  case fault::kind::store_fails:
+    return "store fails";
+  case fault::kind::power_cut:
+    return "power cut";
+  case fault::kind::search_stopped:
+    return "search stopped";
+  case fault::kind::search_pauses:
+    return "search pauses";
   }
   return "?";
 }

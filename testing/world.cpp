@@ -10,8 +10,7 @@ using namespace actors;
 
 world::settings::settings() { set("scheduler.policy", caf::atom("testing")); }
 
-world::world(world_options options)
-    : options_(std::move(options)), rng_(options_.seed), past_(options_.history) {
+world::world(world_options options) : options_(std::move(options)), rng_(options_.seed), past_(options_.history) {
   wire();
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t of_a_task = 2000, best_of_a_task = 16, results_before_use = 5;
 
-struct source {
+struct prior_source {
   double similarity = 0;
   cost_scale images;
   std::vector<told_trial> results;
@@ -22,7 +22,7 @@ struct source {
 } // namespace
 
 prior_model::prior_model(const space& over, const rank_features& features, std::span<const prior_record> records) {
-  std::map<std::uint32_t, source> by_number;
+  std::map<std::uint32_t, prior_source> by_number;
   for (const auto& r : records) {
     if (!over.contains(r.at) || r.result.what == observation::status::dropped) continue;
     auto& s = by_number[r.source];
@@ -34,11 +34,11 @@ prior_model::prior_model(const space& over, const rank_features& features, std::
     s.results.push_back(std::move(t));
     s.similarity = std::max(s.similarity, std::clamp(r.similarity, 0.01, 1.0));
   }
-  std::vector<source*> order;
+  std::vector<prior_source*> order;
   order.reserve(by_number.size());
   for (auto& [number, s] : by_number) order.push_back(&s);
   std::stable_sort(order.begin(), order.end(),
-                   [](const source* a, const source* b) { return a->similarity > b->similarity; });
+                   [](const prior_source* a, const prior_source* b) { return a->similarity > b->similarity; });
   training_rows rows(features.size());
   std::vector<std::uint16_t> row(features.size());
   for (auto* s : order) {

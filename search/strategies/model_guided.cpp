@@ -14,7 +14,7 @@
 namespace attune::search {
 namespace {
 
-constexpr std::size_t capacity = 256, known_at_most = 8192, notes_at_most = 32;
+constexpr std::size_t model_rows = 256, known_at_most = 8192, notes_at_most = 32;
 /// A training that the result n has brought up is used from the result n + lag on.
 constexpr std::size_t lag = 2;
 /// The results by which a model is judged, and how many there must be.
@@ -182,7 +182,7 @@ private:
   std::vector<point> seeds_; ///< what was best for similar tasks
   std::size_t next_seed_ = 0;
 
-  training_set data_{capacity};
+  training_set data_{model_rows};
   elite_set elite_{8};
   cost_scale images_;
   std::deque<uint128> known_;

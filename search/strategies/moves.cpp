@@ -7,8 +7,8 @@ namespace attune::search {
 namespace {
 
 constexpr std::size_t remembered = 200;
-/// Where the domains are longer than this together, neighbours are drawn, not listed.
-constexpr std::uint64_t listed = 2000;
+/// Where the domains are longer than this together, neighbours are drawn, not listed_at_most.
+constexpr std::uint64_t listed_at_most = 2000;
 constexpr double failure_target = 0.7;
 
 } // namespace
@@ -50,7 +50,7 @@ std::vector<point> candidates(const ledger& all, const elite_set& elite, std::si
   };
   for (std::size_t e = 0; e < std::min(around, elite.items().size()); ++e) {
     const auto& from = elite.items()[e].at;
-    if (values <= listed) {
+    if (values <= listed_at_most) {
       for (auto& q : all.over().neighbours(from, neighbourhood::hamming)) take(std::move(q));
       continue;
     }

@@ -10,7 +10,7 @@
 namespace attune::search {
 namespace {
 
-constexpr std::size_t capacity = 200;
+constexpr std::size_t portfolio_rows = 200;
 constexpr std::size_t sole_until = 30;
 
 /// Trials before a model is asked: enough to see each parameter move, not more than a part of a small budget.
@@ -64,7 +64,7 @@ public:
 private:
   gp_chooser gp_;
   opening start_;
-  training_set data_{capacity};
+  training_set data_{portfolio_rows};
   elite_set elite_{8};
   std::optional<forecast> said_;
 };
@@ -134,7 +134,7 @@ private:
   gp_chooser gp_;
   opening start_;
   forest_chooser forest_;
-  training_set data_{capacity};
+  training_set data_{portfolio_rows};
   elite_set elite_{8};
   std::array<credit, 3> credit_{credit{0.9}, credit{0.06}, credit{0.06}};
   std::map<point, arm> origin_; ///< what is pending, and whose idea it was

@@ -20,13 +20,13 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr const char* runner_name = "ansor";
-constexpr std::string_view message_begin = "Ansor error ";
+constexpr const char* ansor_runner = "ansor";
+constexpr std::string_view ansor_message = "Ansor error ";
 
-int number_of(const failure& f) {
+int ansor_number(const failure& f) {
   const std::string_view message = f.message;
-  if (message.starts_with(message_begin)) {
-    const auto n = parse_integer(message.substr(message_begin.size()));
+  if (message.starts_with(ansor_message)) {
+    const auto n = parse_integer(message.substr(ansor_message.size()));
     if (n && *n >= 1 && *n <= 8 && tvm_failure(*n) == f.kind) return static_cast<int>(*n);
   }
   for (const int n : {1, 2, 4, 5, 6, 7})
@@ -65,7 +65,7 @@ protected:
       return wrong("its result has no costs and error number");
     configure(state, out);
     auto& o = out.result;
-    o.runner = runner_name;
+    o.runner = ansor_runner;
     if (const auto t = measured[2]; t.is_number())
       o.phases.build = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
     if (const auto t = measured[3]; t.is_number()) o.at = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
@@ -88,7 +88,7 @@ protected:
 
 private:
   static void costs(std::int64_t number, const json_ref& list, entry& out) {
-    if (number != 0) return fail(out.result, tvm_failure(number), std::string(message_begin) + std::to_string(number));
+    if (number != 0) return fail(out.result, tvm_failure(number), std::string(ansor_message) + std::to_string(number));
     double sum = 0;
     std::size_t count = 0;
     std::string only;
@@ -234,8 +234,8 @@ status write_ansor(const selection& from, sink& to, losses& lost) {
       lost.leave_out("records that are no state of Ansor");
       return true;
     }
-    count_losses(e, {.samples = true, .message = true, .build = true, .at = true}, runner_name, lost);
-    if (const auto* f = o.failed(); f != nullptr && !f->message.empty() && !f->message.starts_with(message_begin))
+    count_losses(e, {.samples = true, .message = true, .build = true, .at = true}, ansor_runner, lost);
+    if (const auto* f = o.failed(); f != nullptr && !f->message.empty() && !f->message.starts_with(ansor_message))
       lost.add("failure messages");
     auto& out = to.text();
     out += "{\"i\": [[";
@@ -260,7 +260,7 @@ status write_ansor(const selection& from, sink& to, losses& lost) {
       out += ']';
     } else {
       out += "[1e+10]";
-      error = number_of(*o.failed());
+      error = ansor_number(*o.failed());
     }
     out += ", " + std::to_string(error) + ", ";
     write_nanoseconds((o.phases.build + o.phases.run).count(), 0, out);

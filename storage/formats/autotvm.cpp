@@ -29,13 +29,13 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr const char* runner_name = "autotvm";
-constexpr std::string_view message_begin = "AutoTVM error ";
+constexpr const char* autotvm_runner = "autotvm";
+constexpr std::string_view autotvm_message = "AutoTVM error ";
 
-int number_of(const failure& f) {
+int autotvm_number(const failure& f) {
   const std::string_view message = f.message;
-  if (message.starts_with(message_begin)) {
-    const auto n = parse_integer(message.substr(message_begin.size()));
+  if (message.starts_with(autotvm_message)) {
+    const auto n = parse_integer(message.substr(autotvm_message.size()));
     if (n && *n >= 1 && *n <= 8 && tvm_failure(*n) == f.kind) return static_cast<int>(*n);
   }
   switch (f.kind) {
@@ -103,7 +103,7 @@ protected:
     values_ = {};
 
     auto& o = out.result;
-    o.runner = runner_name;
+    o.runner = autotvm_runner;
     if (const auto t = measured[2]; t.is_number())
       o.phases.build = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
     if (const auto t = measured[3]; t.is_number()) o.at = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
@@ -119,7 +119,8 @@ protected:
 
 private:
   static void costs(std::int64_t number, const json_ref& list, entry& out) {
-    if (number != 0) return fail(out.result, tvm_failure(number), std::string(message_begin) + std::to_string(number));
+    if (number != 0)
+      return fail(out.result, tvm_failure(number), std::string(autotvm_message) + std::to_string(number));
     double sum = 0;
     std::size_t count = 0;
     std::string_view only;
@@ -314,7 +315,7 @@ void write_result(const entry& e, std::string& out) {
     out += ']';
   } else {
     out += "[1000000000.0]";
-    error = number_of(*o.failed());
+    error = autotvm_number(*o.failed());
   }
   out += ", " + std::to_string(error) + ", ";
   write_nanoseconds((o.phases.build + o.phases.run).count(), 0, out);
@@ -334,9 +335,9 @@ status write_log(const selection& from, sink& to, losses& lost, bool old) {
       return true;
     }
     count_losses(e, {.samples = true, .message = true, .exit = false, .build = true, .notes = true, .at = true},
-                 runner_name, lost);
+                 autotvm_runner, lost);
     const auto& o = e.result;
-    if (const auto* f = o.failed(); f != nullptr && !f->message.empty() && !f->message.starts_with(message_begin))
+    if (const auto* f = o.failed(); f != nullptr && !f->message.empty() && !f->message.starts_with(autotvm_message))
       lost.add("failure messages");
     const auto index = noted(o, "index"), hash = noted(o, "code_hash");
     if (o.notes.size() > static_cast<std::size_t>(index.has_value()) + static_cast<std::size_t>(hash.has_value()))

@@ -29,7 +29,7 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr const char* runner_name = "csv";
+constexpr const char* csv_runner = "csv";
 
 /// Reads rows; one may span several lines.
 class rows {
@@ -493,7 +493,7 @@ private:
     if (const auto* c = cell(column::runner))
       o.runner = *c;
     else if (cell(column::method) == nullptr)
-      o.runner = runner_name;
+      o.runner = csv_runner;
     if (const auto* c = cell(column::notes)) {
       std::string copy = *c;
       if (!parsed_.parse(copy.data(), copy.size()) || !parsed_.root().is_array()) return "the notes are no JSON list";

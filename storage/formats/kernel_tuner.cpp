@@ -25,9 +25,9 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr const char* runner_name = "kernel-tuner";
+constexpr const char* kernel_tuner_runner = "kernel-tuner";
 
-failure_kind failure_of(std::string_view word) {
+failure_kind kernel_tuner_failure(std::string_view word) {
   if (word.find("Compilation") != word.npos || word == "compile" || word == "compilation")
     return failure_kind::build_error;
   if (word.find("InvalidConfig") != word.npos || word == "constraints" || word == "invalid")
@@ -38,7 +38,7 @@ failure_kind failure_of(std::string_view word) {
   return failure_kind::run_error;
 }
 
-const char* word_of(failure_kind kind) {
+const char* kernel_tuner_word(failure_kind kind) {
   switch (kind) {
   case failure_kind::build_error:
   case failure_kind::build_timeout:
@@ -142,7 +142,7 @@ private:
     }
     out.config = {shared_, std::move(values)};
     auto& o = out.result;
-    o.runner = runner_name;
+    o.runner = kernel_tuner_runner;
     const auto time = [&](const char* key) {
       const auto t = entry_of.find(key);
       return nanoseconds(t.is_number() ? parse_nanoseconds(t.text(), -3).value_or(0) : 0);
@@ -161,7 +161,7 @@ private:
     const auto number = measured.number();
     bool sampled = timed;
     if (word) {
-      fail(o, failure_of(word.text()), std::string(word.text()));
+      fail(o, kernel_tuner_failure(word.text()), std::string(word.text()));
     } else if (!number) {
       fail(o, failure_kind::bad_metric, "no value is recorded");
     } else if (*number >= 1e20) {
@@ -270,7 +270,7 @@ status write_kernel_tuner(const selection& from, sink& to, losses& lost) {
     }
     count_losses(
         e, {.samples = timed, .message = true, .build = true, .run = true, .search = true, .at = true, .metrics = true},
-        runner_name, lost);
+        kernel_tuner_runner, lost);
     key.clear();
     for (const auto& [name, values] : domains) {
       const auto* v = e.config.find(name);
@@ -315,10 +315,10 @@ status write_kernel_tuner(const selection& from, sink& to, losses& lost) {
       }
     } else {
       const auto& f = *o.failed();
-      const bool own = !f.message.empty() && f.message.size() < 64 && failure_of(f.message) == f.kind &&
+      const bool own = !f.message.empty() && f.message.size() < 64 && kernel_tuner_failure(f.message) == f.kind &&
                        f.message.find_first_of(" \n") == f.message.npos;
-      const std::string word = own ? f.message : word_of(f.kind);
-      if (failure_of(word) != f.kind) lost.add("kinds of failures");
+      const std::string word = own ? f.message : kernel_tuner_word(f.kind);
+      if (kernel_tuner_failure(word) != f.kind) lost.add("kinds of failures");
       if (!own && !f.message.empty()) lost.add("failure messages");
       json_string(word, out);
     }

@@ -23,9 +23,9 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr const char* runner_name = "ktt";
+constexpr const char* ktt_runner = "ktt";
 
-failure_kind failure_of(std::string_view status) {
+failure_kind ktt_failure(std::string_view status) {
   if (status == "ValidationFailed") return failure_kind::wrong_output;
   if (status == "CompilationFailed") return failure_kind::build_error;
   if (status == "DeviceLimitsExceeded") return failure_kind::invalid_config;
@@ -96,7 +96,7 @@ private:
     }
     out.config = {pool_.of(names_), std::move(values)};
     auto& o = out.result;
-    o.runner = runner_name;
+    o.runner = ktt_runner;
     const auto time = [&](const char* key) {
       const auto t = root.find(key);
       return nanoseconds(
@@ -108,7 +108,7 @@ private:
     // KTT writes a meaningless number where it failed.
     o.phases.run = std::max(nanoseconds{0}, time("TotalOverhead") - o.phases.build);
     if (status != "Ok") {
-      fail(o, failure_of(status), std::string(status));
+      fail(o, ktt_failure(status), std::string(status));
     } else if (!total.is_number()) {
       fail(o, failure_kind::bad_metric, "no value is recorded");
     } else {
@@ -194,7 +194,7 @@ status write_ktt(const selection& from, sink& to, losses& lost) {
       lost.leave_out("records whose value is no time");
       return true;
     }
-    count_losses(e, {.message = true, .build = true, .run = true}, runner_name, lost);
+    count_losses(e, {.message = true, .build = true, .run = true}, ktt_runner, lost);
     if (!e.task->workload_args.empty()) lost.add("arguments of the workload");
     out += std::exchange(first, false) ? "\n" : ",\n";
     out += "{\"KernelName\": ";
@@ -204,9 +204,9 @@ status write_ktt(const selection& from, sink& to, losses& lost) {
     std::string word = "Ok";
     if (f != nullptr) {
       const bool own = !f->message.empty() && f->message.size() < 64 && f->message != "Ok" &&
-                       failure_of(f->message) == f->kind && f->message.find_first_of(" \n") == f->message.npos;
+                       ktt_failure(f->message) == f->kind && f->message.find_first_of(" \n") == f->message.npos;
       word = own ? f->message : status_of(f->kind);
-      if (failure_of(word) != f->kind) lost.add("kinds of failures");
+      if (ktt_failure(word) != f->kind) lost.add("kinds of failures");
       if (!own && !f->message.empty()) lost.add("failure messages");
     }
     out += ", \"Status\": ";

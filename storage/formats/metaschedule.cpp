@@ -23,7 +23,7 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr const char* runner_name = "metaschedule";
+constexpr const char* metaschedule_runner = "metaschedule";
 constexpr const char* failed_message = "recorded as failed";
 
 bool all_integers(const json_ref& list) {
@@ -68,7 +68,7 @@ protected:
       return wrong("it has no trace");
     if (!configure(trace, out)) return wrong("a decision is no list of an instruction and what was decided");
     auto& o = out.result;
-    o.runner = runner_name;
+    o.runner = metaschedule_runner;
     seconds(body[1], out);
     out.by_samples = !stated_ && o.ok();
     key_ = root[0].text();
@@ -224,7 +224,7 @@ status write_metaschedule(const selection& from, sink& to, losses& lost) {
       lost.leave_out("records that are no trace of MetaSchedule");
       return true;
     }
-    count_losses(e, {.samples = true, .message = true}, runner_name, lost);
+    count_losses(e, {.samples = true, .message = true}, metaschedule_runner, lost);
     if (const auto* f = o.failed()) {
       if (f->kind != failure_kind::run_error) lost.add("kinds of failures");
       if (f->message != failed_message) lost.add("failure messages");

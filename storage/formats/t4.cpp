@@ -28,9 +28,9 @@
 namespace attune::storage::formats {
 namespace {
 
-constexpr const char* runner_name = "t4";
+constexpr const char* t4_runner = "t4";
 
-failure_kind failure_of(std::string_view word) {
+failure_kind t4_failure(std::string_view word) {
   if (word.starts_with("compil") || word.find("Compilation") != word.npos) return failure_kind::build_error;
   if (word == "timeout") return failure_kind::run_timeout;
   if (word == "constraints" || word.find("InvalidConfig") != word.npos) return failure_kind::invalid_config;
@@ -38,7 +38,7 @@ failure_kind failure_of(std::string_view word) {
   return failure_kind::run_error;
 }
 
-const char* word_of(failure_kind kind) {
+const char* t4_word(failure_kind kind) {
   switch (kind) {
   case failure_kind::build_error:
     return "compile";
@@ -120,7 +120,7 @@ private:
     if (unit.empty()) unit = "s";
     const auto phase_unit = unit_exponent(time_unit_.empty() && is_time_unit(unit) ? unit : time_unit_);
     auto& o = out.result;
-    o.runner = runner_name;
+    o.runner = t4_runner;
     const auto times = root.find("times");
     const auto time = [&](const char* key) {
       const auto t = times.find(key);
@@ -140,7 +140,7 @@ private:
     const bool timed = is_time_unit(unit);
     bool sampled = samples_ && timed && metric_ == "time";
     if (!invalidity.empty() && invalidity != "correct") {
-      fail(o, failure_of(invalidity), std::string(invalidity));
+      fail(o, t4_failure(invalidity), std::string(invalidity));
     } else if (!written.is_number()) {
       fail(o, failure_kind::bad_metric, "no value is recorded");
     } else {
@@ -210,7 +210,7 @@ status write_t4(const selection& from, sink& to, losses& lost) {
     count_losses(
         e,
         {.samples = samples, .message = true, .build = true, .run = true, .search = true, .at = true, .metrics = true},
-        runner_name, lost);
+        t4_runner, lost);
     out += std::exchange(first, false) ? "\n" : ",\n";
     out += "{\"timestamp\": ";
     json_string(time_text(o.at.count()), out);
@@ -247,10 +247,10 @@ status write_t4(const selection& from, sink& to, losses& lost) {
     const auto* f = o.failed();
     std::string word = "correct";
     if (f != nullptr) {
-      const bool own = !f->message.empty() && f->message.size() < 64 && failure_of(f->message) == f->kind &&
+      const bool own = !f->message.empty() && f->message.size() < 64 && t4_failure(f->message) == f->kind &&
                        f->message.find_first_of(" \n") == f->message.npos;
-      word = own ? f->message : word_of(f->kind);
-      if (failure_of(word) != f->kind) lost.add("kinds of failures");
+      word = own ? f->message : t4_word(f->kind);
+      if (t4_failure(word) != f->kind) lost.add("kinds of failures");
       if (!own && !f->message.empty()) lost.add("failure messages");
     }
     out += "}, \"invalidity\": ";

@@ -30,7 +30,7 @@ progress_view busy() {
   return v;
 }
 
-environment env_of(std::map<std::string, std::string> names) {
+environment progress_env(std::map<std::string, std::string> names) {
   return [names = std::move(names)](const char* name) -> const char* {
     const auto at = names.find(name);
     return at == names.end() ? nullptr : at->second.c_str();
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(measures_the_rate_of_the_last_half_minute) {
 
 BOOST_AUTO_TEST_CASE(knows_what_a_terminal_may_be_shown) {
   const auto seen = [](bool terminal, std::map<std::string, std::string> env) {
-    const auto t = traits_of(terminal, env_of(std::move(env)));
+    const auto t = traits_of(terminal, progress_env(std::move(env)));
     return std::string(t.bar ? "bar " : "lines ") + (t.colour ? "colour " : "plain ") + (t.blocks ? "blocks" : "ascii");
   };
   BOOST_TEST(seen(true, {{"TERM", "xterm"}, {"LANG", "de_DE.UTF-8"}}) == "bar colour blocks");

@@ -27,10 +27,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct folder {
+struct engine_folder {
   std::filesystem::path path = std::filesystem::temp_directory_path() /
                                ("attune-engine-" + std::to_string(getpid()) + "-" + std::to_string(n++));
-  ~folder() { std::filesystem::remove_all(path); }
+  ~engine_folder() { std::filesystem::remove_all(path); }
   static inline int n = 0;
 };
 
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(it_lives_on_the_programs_own_actor_system) {
 }
 
 BOOST_AUTO_TEST_CASE(it_keeps_to_its_threads_and_gives_them_back) {
-  const folder f;
+  const engine_folder f;
   { const auto first = need(engine::start({.store = f.path.string()})); } // RocksDB's own threads stay in the process
   const auto before = threads_now();
   for (const auto& options :
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(it_keeps_to_its_threads_and_gives_them_back) {
 BOOST_AUTO_TEST_CASE(it_says_nothing_installs_nothing_and_logs_where_it_is_told) {
   std::vector<struct sigaction> before(32), after(32);
   for (int n = 1; n < 32; ++n) sigaction(n, nullptr, &before[static_cast<std::size_t>(n)]);
-  const folder f;
+  const engine_folder f;
   std::filesystem::create_directories(f.path);
   const auto file = (f.path / "out").string();
   const int caught = open(file.c_str(), O_CREAT | O_RDWR, 0600), out = dup(1), err = dup(2);
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(it_says_nothing_installs_nothing_and_logs_where_it_is_told)
 }
 
 BOOST_AUTO_TEST_CASE(a_program_measures_by_itself) {
-  const folder f;
+  const engine_folder f;
   space s("by hand");
   const auto x = s.integers("x", 0, 11);
   for (const bool again : {false, true}) {

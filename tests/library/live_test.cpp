@@ -15,15 +15,15 @@ using namespace attune;
 
 namespace {
 
-struct folder {
+struct live_folder {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("attune-live-" + std::to_string(getpid()) + "-" + std::to_string(n++));
-  ~folder() { std::filesystem::remove_all(path); }
+  ~live_folder() { std::filesystem::remove_all(path); }
   static inline int n = 0;
 };
 
 template <class T>
-T need(result<T> r) {
+T value_of(result<T> r) {
   BOOST_REQUIRE_MESSAGE(r, (r ? std::string() : r.err().text()));
   return std::move(*r);
 }
@@ -63,13 +63,13 @@ course serve(live<plan>& with, int requests, Seconds seconds) {
 } // namespace
 
 BOOST_AUTO_TEST_CASE(a_service_finds_the_best_and_begins_with_it_the_next_time) {
-  const folder f;
+  const live_folder f;
   space s("service");
   const auto width = s.integers("width", 0, 7);
   const auto make = [&](config_view c) { return plan{c[width]}; };
   {
-    auto e = need(engine::start({.store = f.path.string()}));
-    auto l = need(Live<plan>::start(e, s, make));
+    auto e = value_of(engine::start({.store = f.path.string()}));
+    auto l = value_of(Live<plan>::start(e, s, make));
     BOOST_TEST(l.choose()->width == 0);
     const auto c = serve(l, 12'000, seconds_of);
     const auto status = l.status();
@@ -78,13 +78,13 @@ BOOST_AUTO_TEST_CASE(a_service_finds_the_best_and_begins_with_it_the_next_time) 
     BOOST_TEST(status.default_level == 2e-3, boost::test_tools::tolerance(0.2));
     BOOST_TEST(status.tried == 7u);
     BOOST_TEST(static_cast<double>(c.elsewhere) <= 0.05 * static_cast<double>(c.served));
-    const auto best = need(e.best(s, {.method = "live/1"}));
+    const auto best = value_of(e.best(s, {.method = "live/1"}));
     BOOST_REQUIRE(best.size() == 1);
     BOOST_TEST(best[0][width] == 5);
     BOOST_TEST(best[0].value == 1e-3, boost::test_tools::tolerance(0.2));
   }
-  auto e = need(engine::start({.store = f.path.string()}));
-  auto l = need(Live<plan>::start(e, s, make));
+  auto e = value_of(engine::start({.store = f.path.string()}));
+  auto l = value_of(Live<plan>::start(e, s, make));
   BOOST_TEST(l.choose()->width == 5);
   // It is no longer true: the default serves again.
   serve(l, 4'000, [](std::int64_t w) { return w == 5 ? 8e-3 : seconds_of(w); });
@@ -92,10 +92,10 @@ BOOST_AUTO_TEST_CASE(a_service_finds_the_best_and_begins_with_it_the_next_time) 
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_that_fails_is_left_and_the_failure_is_passed_on) {
-  auto e = need(engine::start());
+  auto e = value_of(engine::start());
   space s("failing");
   const auto width = s.integers("width", 0, 3);
-  auto l = need(live<plan>::start(e, s, [&](config_view c) {
+  auto l = value_of(live<plan>::start(e, s, [&](config_view c) {
     if (c[width] == 2) throw std::runtime_error("there is no such width");
     return plan{c[width]};
   }));
@@ -121,10 +121,10 @@ BOOST_AUTO_TEST_CASE(a_configuration_that_fails_is_left_and_the_failure_is_passe
 }
 
 BOOST_AUTO_TEST_CASE(each_thread_keeps_to_the_share) {
-  auto e = need(engine::start());
+  auto e = value_of(engine::start());
   space s("threads");
   const auto width = s.integers("width", 0, 7);
-  auto l = need(live<plan>::start(e, s, [&](config_view c) { return plan{c[width]}; }, {.explore = 0.1}));
+  auto l = value_of(live<plan>::start(e, s, [&](config_view c) { return plan{c[width]}; }, {.explore = 0.1}));
   std::atomic<bool> kept{true};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -151,13 +151,13 @@ BOOST_AUTO_TEST_CASE(each_thread_keeps_to_the_share) {
 }
 
 BOOST_AUTO_TEST_CASE(several_lives_on_one_thread_are_kept_apart) {
-  auto e = need(engine::start());
+  auto e = value_of(engine::start());
   space s("several");
   const auto width = s.integers("width", 0, 7);
   std::vector<live<plan>> all;
   for (int n = 0; n < 12; ++n)
-    all.push_back(need(live<plan>::start(e, s, [&, n](config_view c) { return plan{c[width] + 100 * n}; },
-                                         {.method = "m" + std::to_string(n)})));
+    all.push_back(value_of(live<plan>::start(e, s, [&, n](config_view c) { return plan{c[width] + 100 * n}; },
+                                             {.method = "m" + std::to_string(n)})));
   for (int round = 0; round < 100; ++round)
     for (int n = 0; n < 12; ++n) {
       const auto c = all[static_cast<std::size_t>(n)].choose();
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(several_lives_on_one_thread_are_kept_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused) {
-  auto e = need(engine::start());
+  auto e = value_of(engine::start());
   space s("refused");
   s.integers("width", 0, 7);
   const auto make = [](config_view) { return 1; };

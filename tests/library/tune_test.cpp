@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct folder {
+struct tune_folder {
   std::filesystem::path path = std::filesystem::temp_directory_path() /
                                ("attune-library-" + std::to_string(getpid()) + "-" + std::to_string(n++));
-  ~folder() { std::filesystem::remove_all(path); }
+  ~tune_folder() { std::filesystem::remove_all(path); }
   static inline int n = 0;
 };
 
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(it_is_cancelled_from_outside) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_measured_is_found_again) {
-  const folder f;
+  const tune_folder f;
   space s("kept");
   const auto x = s.integers("x", 0, 19);
   s.workload("n", 3);

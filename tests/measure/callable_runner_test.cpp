@@ -16,7 +16,7 @@ namespace {
 
 using samples = std::variant<std::vector<double>, failure>;
 
-struct fixture {
+struct callable_fixture {
   callable_runner runner;
   task_spec spec;
   run_result call(objective_function f) { return run(runner, trial_of(spec, {{"x", 3}}, std::move(f))); }
@@ -30,7 +30,7 @@ const measurement& measured(const run_result& r) {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(callables, fixture)
+BOOST_FIXTURE_TEST_SUITE(callables, callable_fixture)
 
 BOOST_AUTO_TEST_CASE(a_call_gives_one_sample_or_many) {
   auto r = call([](const configuration& c, std::stop_token) -> samples {

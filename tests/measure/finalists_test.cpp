@@ -1,5 +1,6 @@
 #include "core/random.hpp"
 #include "measure/finalists.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,7 +14,6 @@ namespace {
 
 using table = std::vector<std::vector<double>>;
 using verdict = finalists::verdict;
-const auto per_element = boost::test_tools::per_element();
 
 /// Runs them all with the values that `run` gives; who ran, in order.
 template <class Run>

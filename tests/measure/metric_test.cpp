@@ -1,4 +1,5 @@
 #include "measure/metric.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,7 +13,6 @@ namespace {
 
 using from = metric_spec::from;
 using doubles = std::vector<double>;
-const auto per_element = boost::test_tools::per_element();
 
 metric_spec spec_of(from source, std::string expression = {}, std::string unit = "s") {
   metric_spec out;

@@ -1,4 +1,5 @@
 #include "measure/process_tree.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -10,7 +11,6 @@ using namespace attune::measure;
 namespace {
 
 using pids = std::vector<pid_t>;
-const auto per_element = boost::test_tools::per_element();
 
 process_entry entry(pid_t pid, pid_t parent, pid_t group, pid_t session, std::uint64_t start) {
   return {pid, parent, group, session, 'S', start};

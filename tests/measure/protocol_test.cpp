@@ -1,5 +1,6 @@
 #include "core/random.hpp"
 #include "measure/protocol.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -8,7 +9,6 @@ using namespace attune::measure;
 
 namespace {
 using doubles = std::vector<double>;
-const auto per_element = boost::test_tools::per_element();
 
 /// How many runs of one sample each it takes.
 int runs(protocol p, const doubles& samples) {

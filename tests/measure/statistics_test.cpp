@@ -1,5 +1,6 @@
 #include "core/random.hpp"
 #include "measure/statistics.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -10,7 +11,6 @@ using namespace attune::measure;
 
 namespace {
 using doubles = std::vector<double>;
-const auto per_element = boost::test_tools::per_element();
 } // namespace
 
 BOOST_AUTO_TEST_CASE(the_median_is_the_middle_or_the_mean_of_the_two) {

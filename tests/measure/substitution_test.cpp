@@ -1,5 +1,6 @@
 #include "core/random.hpp"
 #include "measure/substitution.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,7 +12,6 @@ using namespace attune::measure;
 namespace {
 
 using texts = std::vector<std::string>;
-const auto per_element = boost::test_tools::per_element();
 
 substitution names(arguments config) {
   task_spec spec;

@@ -1,4 +1,5 @@
 #include "measure/topology.hpp"
+#include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,7 +14,6 @@ namespace {
 
 /// Four cores of two siblings each, numbered as kernels do.
 const topology machine{{{0, 4}, {1, 5}, {2, 6}, {3, 7}}};
-const auto per_element = boost::test_tools::per_element();
 
 } // namespace
 

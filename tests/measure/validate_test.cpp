@@ -12,10 +12,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct fixture {
+struct validate_fixture {
   folder f;
   task_spec spec = spec_in(f.path());
-  fixture() {
+  validate_fixture() {
     f.write("gemm.cpp", "int main() {}");
     parameter p;
     p.name = "tile_m";
@@ -40,7 +40,7 @@ struct fixture {
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(validating, fixture)
+BOOST_FIXTURE_TEST_SUITE(validating, validate_fixture)
 
 BOOST_AUTO_TEST_CASE(a_good_spec_is_accepted) { BOOST_TEST(why() == ""); }
 

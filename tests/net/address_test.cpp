@@ -1,4 +1,5 @@
 #include "net/address.hpp"
+#include "tests/net/says.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,8 +14,6 @@ std::string why(std::string_view text, bool any_port = false) {
   BOOST_TEST((a.err().code == errc::invalid_spec));
   return a.err().message;
 }
-bool says(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
-
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(addresses)

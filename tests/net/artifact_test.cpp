@@ -1,6 +1,7 @@
 #include "net/artifact_store.hpp"
 #include "net/artifact_transfer.hpp"
 #include "net/manifest.hpp"
+#include "tests/net/says.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
@@ -18,17 +19,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool says(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
-
-struct place {
+struct artifact_place {
   std::string path;
-  place() {
+  artifact_place() {
     std::string name = (fs::temp_directory_path() / "attune-artifact-XXXXXX").string();
     BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
     path = name;
   }
-  ~place() { fs::remove_all(path); }
-  place(const place&) = delete;
+  ~artifact_place() { fs::remove_all(path); }
+  artifact_place(const artifact_place&) = delete;
   std::string write(const std::string& name, const std::string& text, mode_t mode = 0644) const {
     const auto file = path + "/" + name;
     fs::create_directories(fs::path(file).parent_path());
@@ -175,7 +174,7 @@ BOOST_AUTO_TEST_CASE(an_artifact_is_known_by_all_that_is_in_it) {
 }
 
 BOOST_AUTO_TEST_CASE(names_with_spaces_and_execute_bits_arrive) {
-  const place here;
+  const artifact_place here;
   const auto out = here.folder("out");
   here.write("built/k", "#!/bin/sh\necho 1\n", 0755);
   here.write("built/my kernel 1.bin", content(70'000, 'k'), 0640);
@@ -220,7 +219,7 @@ BOOST_AUTO_TEST_CASE(names_with_spaces_and_execute_bits_arrive) {
 }
 
 BOOST_AUTO_TEST_CASE(links_are_neither_sent_nor_followed) {
-  const place here;
+  const artifact_place here;
   const auto store = opened(here.path + "/store");
   here.write("secret", "secret");
   here.write("built/real/k", "k");
@@ -248,7 +247,7 @@ BOOST_AUTO_TEST_CASE(links_are_neither_sent_nor_followed) {
 }
 
 BOOST_AUTO_TEST_CASE(contents_are_there_when_all_has_come_and_is_right) {
-  const place here;
+  const artifact_place here;
   const auto store = opened(here.path + "/store");
   const auto text = content(1000, 'a');
   const auto d = sha256(text);
@@ -286,7 +285,7 @@ BOOST_AUTO_TEST_CASE(contents_are_there_when_all_has_come_and_is_right) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_broken_off_goes_on_where_it_was) {
-  const place here;
+  const artifact_place here;
   const auto text = content(5000, 'r');
   const auto d = sha256(text);
   {
@@ -328,7 +327,7 @@ BOOST_AUTO_TEST_CASE(what_was_broken_off_goes_on_where_it_was) {
 }
 
 BOOST_AUTO_TEST_CASE(a_part_that_was_spoilt_on_disk_is_noticed_and_sent_anew) {
-  const place here;
+  const artifact_place here;
   const auto text = content(1000, 'r');
   const auto store = opened(here.path + "/store");
   {
@@ -346,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_part_that_was_spoilt_on_disk_is_noticed_and_sent_anew) {
 }
 
 BOOST_AUTO_TEST_CASE(torn_files_are_never_served) {
-  const place here;
+  const artifact_place here;
   const auto text = content(1000, 'a'), cut = content(2000, 'b'), spoilt = content(3000, 'c');
   {
     const auto store = opened(here.path + "/store");
@@ -370,7 +369,7 @@ BOOST_AUTO_TEST_CASE(torn_files_are_never_served) {
 }
 
 BOOST_AUTO_TEST_CASE(the_longest_unused_goes_and_what_is_held_stays) {
-  const place here;
+  const artifact_place here;
   const auto a = content(400, 'a'), b = content(400, 'b'), c = content(400, 'c'), d = content(400, 'd');
   {
     const auto store = opened(here.path + "/store", 1000);
@@ -404,7 +403,7 @@ BOOST_AUTO_TEST_CASE(the_longest_unused_goes_and_what_is_held_stays) {
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_has_one_owner) {
-  const place here;
+  const artifact_place here;
   const auto store = opened(here.path + "/store");
   const auto second = artifact_store::open(here.path + "/store", 1000);
   BOOST_REQUIRE(!second.ok());
@@ -412,7 +411,7 @@ BOOST_AUTO_TEST_CASE(a_folder_has_one_owner) {
 }
 
 BOOST_AUTO_TEST_CASE(several_that_want_the_same_get_it_sent_once) {
-  const place here;
+  const artifact_place here;
   const auto hub = opened(here.path + "/hub"), agent = opened(here.path + "/agent");
   const auto one = content(1000, 'a'), two = content(250, 'b');
   for (const auto& t : {one, two}) BOOST_REQUIRE(put(*hub, t).ok());
@@ -433,7 +432,7 @@ BOOST_AUTO_TEST_CASE(several_that_want_the_same_get_it_sent_once) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_gone_fails_alone) {
-  const place here;
+  const artifact_place here;
   const auto hub = opened(here.path + "/hub"), agent = opened(here.path + "/agent");
   const auto one = content(1000, 'a'), gone = content(900, 'b');
   BOOST_REQUIRE(put(*hub, one).ok());
@@ -455,7 +454,7 @@ BOOST_AUTO_TEST_CASE(what_is_gone_fails_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(who_asks_for_what_is_not_offered_or_too_much_is_refused) {
-  const place here;
+  const artifact_place here;
   const auto hub = opened(here.path + "/hub");
   const auto one = content(1000, 'a'), secret = content(1000, 's');
   for (const auto& t : {one, secret}) BOOST_REQUIRE(put(*hub, t).ok());
@@ -490,7 +489,7 @@ BOOST_AUTO_TEST_CASE(who_asks_for_what_is_not_offered_or_too_much_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_part_is_the_same_message_however_it_is_written_and_read) {
-  const place here;
+  const artifact_place here;
   const auto hub = opened(here.path + "/hub");
   const auto one = content(70'000, 'a');
   BOOST_REQUIRE(put(*hub, one).ok());
@@ -530,7 +529,7 @@ BOOST_AUTO_TEST_CASE(a_part_is_the_same_message_however_it_is_written_and_read) 
 }
 
 BOOST_AUTO_TEST_CASE(parts_that_were_not_asked_for_end_the_connection) {
-  const place here;
+  const artifact_place here;
   const auto agent = opened(here.path + "/agent");
   const auto one = content(300, 'a');
   const manifest m{{file("a", one)}};
@@ -561,7 +560,7 @@ BOOST_AUTO_TEST_CASE(parts_that_were_not_asked_for_end_the_connection) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_contents_fail_when_they_have_come_and_the_next_go_on) {
-  const place here;
+  const artifact_place here;
   const auto agent = opened(here.path + "/agent");
   const auto one = content(300, 'a'), two = content(300, 'b');
   std::deque<wire::v1::ArtifactFetch> asks;

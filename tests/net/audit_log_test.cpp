@@ -14,14 +14,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct place {
+struct audit_place {
   std::string path;
-  place() {
+  audit_place() {
     std::string name = (fs::temp_directory_path() / "attune-audit-XXXXXX").string();
     BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
     path = name;
   }
-  ~place() { fs::remove_all(path); }
+  ~audit_place() { fs::remove_all(path); }
   audit_log log(const audit_limits& limits = {}) const {
     auto folder = private_folder::open(path, false);
     BOOST_REQUIRE(folder.ok());
@@ -42,7 +42,7 @@ const audit_who board{"0a1b2c3d4e5f", "agent", "board1", "[::1]:5000"};
 BOOST_AUTO_TEST_SUITE(audit)
 
 BOOST_AUTO_TEST_CASE(one_line_says_who_did_what) {
-  const place here;
+  const audit_place here;
   auto log = here.log();
   BOOST_REQUIRE(log.write(1'764'432'000s, board, "came", {{"device", "cortex"}}).ok());
   BOOST_REQUIRE(here.log().write(0s, {}, "was refused").ok()); // another process
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(one_line_says_who_did_what) {
 }
 
 BOOST_AUTO_TEST_CASE(whatever_a_peer_says_is_one_line_of_json) {
-  const place here;
+  const audit_place here;
   auto log = here.log();
   audit_who who = board;
   who.name = "a\"b\\c\nd\x1b[31m\x7f\xff\xc3\xa9\xe2\x82";
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_peer_says_is_one_line_of_json) {
 }
 
 BOOST_AUTO_TEST_CASE(it_stays_within_its_size_and_the_newest_stay) {
-  const place here;
+  const audit_place here;
   audit_limits limits;
   limits.file_bytes = 1000;
   limits.old_files = 2;

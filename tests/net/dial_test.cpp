@@ -1,6 +1,7 @@
 #include "net/dial.hpp"
 #include "net/listen.hpp"
 #include "tests/net/live.hpp"
+#include "tests/net/says.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/resource.h>
@@ -16,8 +17,6 @@ using namespace std::chrono_literals;
 using tests::live;
 
 namespace {
-
-bool says(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
 
 /// A listener that answers each frame with itself.
 struct echo {

@@ -19,7 +19,7 @@ using wire::v1::Envelope;
 
 namespace {
 
-outcome_ptr value_of(double v) {
+outcome_ptr measured_with(double v) {
   outcome o;
   measurement m;
   m.value = v;
@@ -31,7 +31,7 @@ outcome_ptr value_of(double v) {
 storage::record_item item(const task_ptr& of, std::int64_t n, double v) {
   storage::record_item r;
   r.what = ask(of, n);
-  r.result = value_of(v);
+  r.result = measured_with(v);
   return r;
 }
 
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(the_steps_of_a_session_are_one_processs) {
   BOOST_TEST(b.begin("t"));
   BOOST_TEST(!w.server->begin_session("s"));
   const auto step = [&](member& of, std::int64_t n) {
-    storage::step_item s{"s", ask(w.of, n), value_of(1), 1, true, 0};
+    storage::step_item s{"s", ask(w.of, n), measured_with(1), 1, true, 0};
     of.append({}, {s});
   };
   step(a, 1);

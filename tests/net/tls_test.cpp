@@ -4,6 +4,7 @@
 #include "net/transport.hpp"
 #include "tests/net/live.hpp"
 #include "tests/net/manual_clock.hpp"
+#include "tests/net/says.hpp"
 
 #include <asio/local/connect_pair.hpp>
 #include <asio/local/stream_protocol.hpp>
@@ -19,8 +20,6 @@ using namespace std::chrono_literals;
 using tests::live;
 
 namespace {
-
-bool says(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
 
 nanoseconds now() { return system_time().wall(); }
 

@@ -1,4 +1,5 @@
 #include "net/tokens.hpp"
+#include "tests/net/says.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
@@ -17,21 +18,19 @@ using why = verdict::why;
 
 namespace {
 
-bool says(const std::string& message, std::string_view what) { return message.find(what) != std::string::npos; }
-
 template <std::size_t N>
-std::string_view bytes(const std::array<std::uint8_t, N>& a) {
+std::string_view bytes_of(const std::array<std::uint8_t, N>& a) {
   return {reinterpret_cast<const char*>(a.data()), N};
 }
 
-struct place {
+struct tokens_place {
   std::string path;
-  place() {
+  tokens_place() {
     std::string name = (std::filesystem::temp_directory_path() / "attune-tokens-XXXXXX").string();
     BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
     path = name;
   }
-  ~place() { std::filesystem::remove_all(path); }
+  ~tokens_place() { std::filesystem::remove_all(path); }
   token_book book() const {
     auto folder = private_folder::open(hub_folder(path), true);
     BOOST_REQUIRE(folder.ok());
@@ -46,7 +45,7 @@ struct place {
 };
 
 why presented(token_book& book, const token& t, nanoseconds now = 5s) {
-  return book.admit(bytes(t.id), bytes(t.secret), now).reason;
+  return book.admit(bytes_of(t.id), bytes_of(t.secret), now).reason;
 }
 
 token make(token_book& book, token_role role = token_role::agent, const std::string& name = "board1") {
@@ -111,7 +110,7 @@ BOOST_AUTO_TEST_CASE(what_was_cut_off_or_changed_is_seen_and_not_repeated) {
 }
 
 BOOST_AUTO_TEST_CASE(a_token_file_is_for_its_owner_alone) {
-  const place here;
+  const tokens_place here;
   const auto t = make_token({});
   const auto path = here.path + "/token";
   std::ofstream(path) << t->text() << "\n# board1\n";
@@ -127,10 +126,10 @@ BOOST_AUTO_TEST_CASE(a_token_file_is_for_its_owner_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_lets_in_whom_it_knows_and_nobody_else) {
-  const place here;
+  const tokens_place here;
   auto book = here.book();
   const auto t = make(book);
-  const auto v = book.admit(bytes(t.id), bytes(t.secret), 5s);
+  const auto v = book.admit(bytes_of(t.id), bytes_of(t.secret), 5s);
   BOOST_TEST(bool(v));
   BOOST_TEST((v.role == token_role::agent));
   BOOST_TEST(v.name == "board1");
@@ -143,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_hub_lets_in_whom_it_knows_and_nobody_else) {
   unknown.id[0] ^= 1;
   BOOST_TEST((presented(book, unknown) == why::unknown));
   BOOST_TEST((book.admit("", "", 5s).reason == why::malformed));
-  BOOST_TEST((book.admit(bytes(t.id), bytes(t.secret).substr(1), 5s).reason == why::malformed));
+  BOOST_TEST((book.admit(bytes_of(t.id), bytes_of(t.secret).substr(1), 5s).reason == why::malformed));
   BOOST_REQUIRE(book.revoke(t.id_text(), 9s).ok());
   BOOST_TEST((presented(book, t) == why::revoked));
   BOOST_TEST((presented(book, wrong) == why::wrong_secret)); // who does not know it does not learn that it was one
@@ -156,13 +155,13 @@ BOOST_AUTO_TEST_CASE(a_hub_lets_in_whom_it_knows_and_nobody_else) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_kept_is_no_token) {
-  const place here;
+  const tokens_place here;
   auto book = here.book();
   const auto t = make(book);
   const auto kept = here.contents();
   BOOST_TEST(!kept.empty());
-  BOOST_TEST(!says(kept, bytes(t.secret)));
-  BOOST_TEST(!says(kept, sha256(bytes(t.secret)).view())); // nor what the same secret would be elsewhere
+  BOOST_TEST(!says(kept, bytes_of(t.secret)));
+  BOOST_TEST(!says(kept, sha256(bytes_of(t.secret)).view())); // nor what the same secret would be elsewhere
   BOOST_TEST(!says(kept, t.text().substr(7)));
   struct stat s {};
   BOOST_REQUIRE(::stat((hub_folder(here.path) + "/tokens").c_str(), &s) == 0);
@@ -175,7 +174,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_is_no_token) {
 }
 
 BOOST_AUTO_TEST_CASE(several_processes_see_what_each_changes) {
-  const place here;
+  const tokens_place here;
   auto hub = here.book(), person = here.book();
   const auto t = make(person);
   BOOST_TEST((presented(hub, t) == why::good));
@@ -205,7 +204,7 @@ BOOST_AUTO_TEST_CASE(several_processes_see_what_each_changes) {
 }
 
 BOOST_AUTO_TEST_CASE(many_processes_make_tokens_at_once_and_none_is_lost) {
-  const place here;
+  const tokens_place here;
   std::vector<pid_t> children;
   for (int c = 0; c < 4; ++c) {
     const auto pid = ::fork();
@@ -232,7 +231,7 @@ BOOST_AUTO_TEST_CASE(many_processes_make_tokens_at_once_and_none_is_lost) {
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_file_lets_nobody_in) {
-  const place here;
+  const tokens_place here;
   auto hub = here.book();
   const auto t = make(hub);
   BOOST_TEST((presented(hub, t) == why::good));
@@ -244,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_file_lets_nobody_in) {
 }
 
 BOOST_AUTO_TEST_CASE(names_and_roles_are_checked) {
-  const place here;
+  const tokens_place here;
   auto book = here.book();
   for (const auto& bad :
        {std::string(), std::string(65, 'x'), std::string("a\nb"), std::string("a\x1b[1m"), std::string("\xc3\xa9")})

@@ -19,15 +19,15 @@ using status_of = observation::status;
 
 namespace {
 
-std::vector<std::string> names() { return {cost_models().begin(), cost_models().end()}; }
+std::vector<std::string> model_names() { return {cost_models().begin(), cost_models().end()}; }
 
 double hill(std::span<const std::uint32_t> p) {
   return std::abs(p[0] - 4.0) + 0.3 * std::abs(p[1] - 6.0) + (p[2] == 1 ? 2 : 0);
 }
 
 /// A space with a category of three values, which are spread over features.
-struct fixture {
-  fixture() {
+struct cost_model_fixture {
+  cost_model_fixture() {
     std::vector<enumerated_space::axis> axes(3);
     for (std::size_t d = 0; d < 2; ++d) {
       axes[d].name = d == 0 ? "x" : "y";
@@ -85,7 +85,8 @@ struct fixture {
 
 } // namespace
 
-BOOST_DATA_TEST_CASE_F(fixture, it_ranks_what_it_has_not_seen, boost::unit_test::data::make(names()), name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, it_ranks_what_it_has_not_seen, boost::unit_test::data::make(model_names()),
+                       name) {
   auto m = make(name);
   BOOST_TEST(!m->trained());
   BOOST_TEST(m->version() == 0u);
@@ -102,8 +103,8 @@ BOOST_DATA_TEST_CASE_F(fixture, it_ranks_what_it_has_not_seen, boost::unit_test:
   BOOST_TEST(error / static_cast<double>(want.size()) < 0.6);
 }
 
-BOOST_DATA_TEST_CASE_F(fixture, it_is_less_certain_where_it_has_seen_nothing, boost::unit_test::data::make(names()),
-                       name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, it_is_less_certain_where_it_has_seen_nothing,
+                       boost::unit_test::data::make(model_names()), name) {
   training_rows half(features->size());
   training_rows other(features->size());
   for (std::size_t i = 0; i < over->size(); ++i) {
@@ -127,8 +128,8 @@ BOOST_DATA_TEST_CASE_F(fixture, it_is_less_certain_where_it_has_seen_nothing, bo
   if (name == "forest") BOOST_TEST(mean(unseen.deviation) > mean(seen.deviation));
 }
 
-BOOST_DATA_TEST_CASE_F(fixture, the_same_rows_and_seed_give_the_same_model, boost::unit_test::data::make(names()),
-                       name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, the_same_rows_and_seed_give_the_same_model,
+                       boost::unit_test::data::make(model_names()), name) {
   auto a = make(name), b = make(name), c = make(name);
   const auto rows = sampled(60);
   BOOST_REQUIRE((a->train(rows, 9).ok() && b->train(rows, 9).ok() && c->train(rows, 10).ok()));
@@ -136,8 +137,8 @@ BOOST_DATA_TEST_CASE_F(fixture, the_same_rows_and_seed_give_the_same_model, boos
   BOOST_TEST((a->save() != c->save()));
 }
 
-BOOST_DATA_TEST_CASE_F(fixture, a_model_that_cannot_train_says_so_and_stays_as_it_was,
-                       boost::unit_test::data::make(names()), name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, a_model_that_cannot_train_says_so_and_stays_as_it_was,
+                       boost::unit_test::data::make(model_names()), name) {
   auto m = make(name);
   const auto refused = [&](const training_rows& rows, const char* why) {
     const auto got = m->train(rows, 1);
@@ -181,8 +182,8 @@ BOOST_DATA_TEST_CASE_F(fixture, a_model_that_cannot_train_says_so_and_stays_as_i
   BOOST_TEST(m->train(few, 1).ok());
 }
 
-BOOST_DATA_TEST_CASE_F(fixture, a_censored_result_is_slow_and_never_better_than_what_is_slower,
-                       boost::unit_test::data::make(names()), name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, a_censored_result_is_slow_and_never_better_than_what_is_slower,
+                       boost::unit_test::data::make(model_names()), name) {
   // x = 0 … 8 costs 1 … 9; from x = 6 on the runs were stopped at 3, which says: at least 3.
   const auto trained = [&](bool censored) {
     training_rows rows(features->size());
@@ -211,7 +212,8 @@ BOOST_DATA_TEST_CASE_F(fixture, a_censored_result_is_slow_and_never_better_than_
   if (name != "ranking") BOOST_TEST(as_bounds[7] > as_bounds[2] - 0.3);
 }
 
-BOOST_DATA_TEST_CASE_F(fixture, failures_do_not_teach_costs, boost::unit_test::data::make(names()), name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, failures_do_not_teach_costs, boost::unit_test::data::make(model_names()),
+                       name) {
   auto rows = sampled(60);
   auto more = rows;
   random_engine rng(8);
@@ -221,8 +223,8 @@ BOOST_DATA_TEST_CASE_F(fixture, failures_do_not_teach_costs, boost::unit_test::d
   BOOST_TEST((a->save() == b->save()));
 }
 
-BOOST_DATA_TEST_CASE_F(fixture, a_saved_model_predicts_the_same_after_it_was_restored,
-                       boost::unit_test::data::make(names()), name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, a_saved_model_predicts_the_same_after_it_was_restored,
+                       boost::unit_test::data::make(model_names()), name) {
   auto a = make(name), b = make(name);
   BOOST_REQUIRE(a->train(sampled(60), 1).ok());
   BOOST_REQUIRE(a->train(sampled(70), 2).ok());
@@ -240,8 +242,8 @@ BOOST_DATA_TEST_CASE_F(fixture, a_saved_model_predicts_the_same_after_it_was_res
   BOOST_TEST(!b->trained());
 }
 
-BOOST_DATA_TEST_CASE_F(fixture, bytes_are_checked_before_they_are_believed, boost::unit_test::data::make(names()),
-                       name) {
+BOOST_DATA_TEST_CASE_F(cost_model_fixture, bytes_are_checked_before_they_are_believed,
+                       boost::unit_test::data::make(model_names()), name) {
   auto m = make(name);
   BOOST_REQUIRE(m->train(sampled(40), 1).ok());
   const auto good = m->save();
@@ -289,16 +291,16 @@ BOOST_DATA_TEST_CASE_F(fixture, bytes_are_checked_before_they_are_believed, boos
   const auto narrow = grid_space({9, 9});
   const rank_features fewer(*narrow);
   BOOST_TEST(!(*make_cost_model(name, fewer.columns()))->restore(good).ok());
-  for (const auto& other : names())
+  for (const auto& other : model_names())
     if (other != name) BOOST_TEST(!make(other)->restore(good).ok());
 }
 
-BOOST_FIXTURE_TEST_CASE(an_unknown_model_is_answered_with_the_known_ones, fixture) {
+BOOST_FIXTURE_TEST_CASE(an_unknown_model_is_answered_with_the_known_ones, cost_model_fixture) {
   const auto made = make_cost_model("boostet", features->columns());
   BOOST_REQUIRE(!made.ok());
   BOOST_TEST((made.err().code == errc::invalid_spec));
   BOOST_TEST(made.err().message.find("forest") != std::string::npos);
-  BOOST_TEST((names().back() == "forest"));
+  BOOST_TEST((model_names().back() == "forest"));
 }
 
 BOOST_AUTO_TEST_CASE(nodes_from_anywhere_become_a_tree_only_where_they_are_one) {

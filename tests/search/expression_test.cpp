@@ -79,7 +79,7 @@ std::string refused(std::string_view text, std::span<const std::string> names = 
   return e ? "accepted" : e.err().message;
 }
 
-bool contains(const std::string& s, std::string_view part) { return s.find(part) != std::string::npos; }
+bool has_text(const std::string& s, std::string_view part) { return s.find(part) != std::string::npos; }
 
 } // namespace
 
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(reads_the_lists_of_tuners) {
 BOOST_AUTO_TEST_CASE(reports_what_goes_beyond_64_bits) {
   BOOST_TEST(evaluated("9223372036854775807") == "9223372036854775807");
   BOOST_TEST(evaluated("-9223372036854775808") == "-9223372036854775808");
-  BOOST_TEST(contains(evaluated("9223372036854775808"), "64 bits"));
+  BOOST_TEST(has_text(evaluated("9223372036854775808"), "64 bits"));
   BOOST_TEST(evaluated("9223372036854775807 + 1") == "a number beyond 64 bits");
   BOOST_TEST(evaluated("-9223372036854775808 // -1") == "a number beyond 64 bits");
   BOOST_TEST(evaluated("-9223372036854775808 % -1") == "0");
@@ -171,25 +171,25 @@ BOOST_AUTO_TEST_CASE(errors_stand_under_the_place) {
   BOOST_TEST(refused("vec > 1 &&  vec < 3", names) ==
              "`vec > 1 &&  vec < 3`, column 9: write `and`: `&&` is not Python's\n  vec > 1 &&  vec < 3\n          ^^");
   BOOST_TEST(refused("vec = 3", names) == "`vec = 3`, column 5: write `==` to compare\n  vec = 3\n      ^");
-  BOOST_TEST(contains(refused("(vec > 1", names), "`)` is missing"));
-  BOOST_TEST(contains(refused("vec >", names), "ends too early"));
-  BOOST_TEST(contains(refused("", names), "empty"));
-  BOOST_TEST(contains(refused("   ", names), "empty"));
-  BOOST_TEST(contains(refused("vec.size", names), "only `workload` and `target` have parts"));
-  BOOST_TEST(contains(refused("system('ls')", names), "there is no function `system`"));
-  BOOST_TEST(contains(refused("vec is 3", names), "write `==`"));
-  BOOST_TEST(contains(refused("lambda: 1", names), "lambda"));
-  BOOST_TEST(contains(refused("'abc", names), "no end"));
-  BOOST_TEST(contains(refused("012", names), "does not begin with 0"));
-  BOOST_TEST(contains(refused("min()", names), "does not take 0 arguments"));
-  BOOST_TEST(contains(refused("vec $ 2", names), "no meaning"));
+  BOOST_TEST(has_text(refused("(vec > 1", names), "`)` is missing"));
+  BOOST_TEST(has_text(refused("vec >", names), "ends too early"));
+  BOOST_TEST(has_text(refused("", names), "empty"));
+  BOOST_TEST(has_text(refused("   ", names), "empty"));
+  BOOST_TEST(has_text(refused("vec.size", names), "only `workload` and `target` have parts"));
+  BOOST_TEST(has_text(refused("system('ls')", names), "there is no function `system`"));
+  BOOST_TEST(has_text(refused("vec is 3", names), "write `==`"));
+  BOOST_TEST(has_text(refused("lambda: 1", names), "lambda"));
+  BOOST_TEST(has_text(refused("'abc", names), "no end"));
+  BOOST_TEST(has_text(refused("012", names), "does not begin with 0"));
+  BOOST_TEST(has_text(refused("min()", names), "does not take 0 arguments"));
+  BOOST_TEST(has_text(refused("vec $ 2", names), "no meaning"));
   // A long text is cut to where the fault is.
   const auto cut = refused(std::string(5000, ' ') + "1 + + ) + " + std::string(5000, '1'), names);
   BOOST_TEST(cut.size() < 500u);
-  BOOST_TEST(contains(cut, ", column 5007: "));
+  BOOST_TEST(has_text(cut, ", column 5007: "));
   BOOST_TEST(refused("", names) == "the expression is empty");
   // Columns count letters, not bytes.
-  BOOST_TEST(contains(refused("'äöü' + x", names), ", column 9: unknown name `x`"));
+  BOOST_TEST(has_text(refused("'äöü' + x", names), ", column 9: unknown name `x`"));
 }
 
 BOOST_AUTO_TEST_CASE(reads_arguments_of_workload_and_target) {
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(reads_arguments_of_workload_and_target) {
   BOOST_TEST(truth(e->evaluate(values, p), p));
   const auto wrong = read("m % vec == 0");
   BOOST_REQUIRE(!wrong.ok());
-  BOOST_TEST(contains(wrong.err().message, "did you mean `workload.m`?"));
+  BOOST_TEST(has_text(wrong.err().message, "did you mean `workload.m`?"));
   BOOST_TEST(!read("workload.k > 1").ok());
 }
 
@@ -214,16 +214,16 @@ BOOST_AUTO_TEST_CASE(no_input_takes_the_stack_or_the_memory) {
     return out;
   };
   for (const auto* opening : {"(", "[", "-", "not ", "abs(", "1 if 1 else ", "2**", "[1][", "~", "{"})
-    BOOST_TEST(contains(refused(many(opening, 5000) + "1"), "nested too deeply"), opening);
-  BOOST_TEST(contains(refused(many("1+", 20000) + "1"), "nested too deeply"));
+    BOOST_TEST(has_text(refused(many(opening, 5000) + "1"), "nested too deeply"), opening);
+  BOOST_TEST(has_text(refused(many("1+", 20000) + "1"), "nested too deeply"));
   BOOST_TEST(evaluated(many("1+", 900) + "1") == "901");
   BOOST_TEST(evaluated(many("True and ", 5000) + "3") == "3");
-  BOOST_TEST(contains(refused(many("1+", 40000) + "1"), "longer than"));
-  BOOST_TEST(contains(evaluated("'a' * 10**12"), "too long"));
-  BOOST_TEST(contains(evaluated("[0] * 10**12"), "too long"));
-  BOOST_TEST(contains(evaluated("range(10**15)"), "too long"));
-  BOOST_TEST(contains(evaluated("[0 for i in range(10**6) for j in range(10**6) if False]"), "too long"));
-  BOOST_TEST(contains(evaluated("sum([sum(range(i)) for i in range(10**6)])"), "too long"));
+  BOOST_TEST(has_text(refused(many("1+", 40000) + "1"), "longer than"));
+  BOOST_TEST(has_text(evaluated("'a' * 10**12"), "too long"));
+  BOOST_TEST(has_text(evaluated("[0] * 10**12"), "too long"));
+  BOOST_TEST(has_text(evaluated("range(10**15)"), "too long"));
+  BOOST_TEST(has_text(evaluated("[0 for i in range(10**6) for j in range(10**6) if False]"), "too long"));
+  BOOST_TEST(has_text(evaluated("sum([sum(range(i)) for i in range(10**6)])"), "too long"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

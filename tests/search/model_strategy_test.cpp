@@ -13,7 +13,7 @@ using namespace attune::search;
 
 namespace {
 
-observation bowl(std::span<const std::uint32_t> p) {
+observation steep_bowl(std::span<const std::uint32_t> p) {
   double sum = 1;
   for (std::size_t d = 0; d < p.size(); ++d) sum += std::abs(p[d] - 5.3) * static_cast<double>(d + 1);
   return {observation::status::measured, sum};
@@ -30,7 +30,7 @@ std::unique_ptr<strategy> make(const space_ptr& over, std::uint64_t seed = 1) {
 enum class hand : std::uint8_t { nobody, at_once, when_needed };
 
 std::vector<point> play(strategy& s, std::size_t trials, std::size_t workers, hand how,
-                        const std::function<observation(std::span<const std::uint32_t>)>& f = bowl) {
+                        const std::function<observation(std::span<const std::uint32_t>)>& f = steep_bowl) {
   std::vector<point> asked, flying;
   std::shared_ptr<training> taken;
   while (asked.size() < trials || !flying.empty()) {
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_training_is_needed_a_fixed_number_of_results_after_it_was
       after = -1;
     }
     BOOST_TEST(!s->needed());
-    s->tell(*p, bowl(*p));
+    s->tell(*p, steep_bowl(*p));
     if (after >= 0) ++after;
     if (auto next = s->wanted()) {
       BOOST_TEST(after == -1);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(it_finds_what_random_search_does_not) {
       double best = 1e9;
       for (int n = 0; n < 80; ++n) {
         const auto p = s->ask();
-        const auto v = bowl(*p);
+        const auto v = steep_bowl(*p);
         best = std::min(best, v.cost);
         s->tell(*p, v);
       }
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(it_keeps_away_from_where_runs_fail) {
       if (asked > 30) ++failed;
       return observation{observation::status::failed, 0};
     }
-    return observation{observation::status::measured, 30 + bowl(p.first(4)).cost};
+    return observation{observation::status::measured, 30 + steep_bowl(p.first(4)).cost};
   };
   play(*make(over), 110, 1, hand::nobody, f);
   BOOST_TEST_MESSAGE(failed << " of 80 failed");
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_ranks_well_is_trusted_and_one_that_does_not_is
     BOOST_TEST(s->take_notes().empty());
     return out;
   };
-  const auto good = notes_of(bowl);
+  const auto good = notes_of(steep_bowl);
   BOOST_TEST(good.find("the model is trusted: Kendall's tau") != std::string::npos, good);
   BOOST_TEST(good.find("distrusted") == std::string::npos, good);
   const auto noise = notes_of([](std::span<const std::uint32_t> p) {
@@ -168,14 +168,14 @@ BOOST_AUTO_TEST_CASE(a_prior_is_believed_as_far_as_it_agrees) {
   random_engine rng(2);
   for (std::uint32_t k = 0; k < 200; ++k) {
     const auto p = over->sample(rng);
-    records.push_back({p, {observation::status::measured, 100 * bowl(p).cost}, 7, 0.9});
+    records.push_back({p, {observation::status::measured, 100 * steep_bowl(p).cost}, 7, 0.9});
   }
   records.push_back({point{99, 0, 0}, {observation::status::measured, 1}, 7, 0.9}); // of no configuration
   const prior_model prior(*over, features, records);
   BOOST_REQUIRE(!prior.empty());
   const auto seeds = prior.seeds(6);
   BOOST_REQUIRE(seeds.size() == 6u);
-  BOOST_TEST(bowl(seeds[0]).cost <= bowl(seeds[5]).cost);
+  BOOST_TEST(steep_bowl(seeds[0]).cost <= steep_bowl(seeds[5]).cost);
   code_table x(features.size());
   std::vector<std::uint16_t> row(features.size());
   std::vector<double> agrees, opposes, noise;
@@ -183,8 +183,8 @@ BOOST_AUTO_TEST_CASE(a_prior_is_believed_as_far_as_it_agrees) {
     const auto p = over->sample(rng);
     features.encode(p, row);
     x.add(row);
-    agrees.push_back(bowl(p).cost / 10);
-    opposes.push_back(-bowl(p).cost);
+    agrees.push_back(steep_bowl(p).cost / 10);
+    opposes.push_back(-steep_bowl(p).cost);
     noise.push_back(rng.uniform());
   }
   const auto predicted = prior.predict(x);
@@ -207,13 +207,13 @@ BOOST_AUTO_TEST_CASE(with_a_prior_it_finds_in_few_trials_what_it_finds_alone_in_
       for (std::uint32_t k = 0; kind > 0 && k < 200; ++k) {
         const auto p = over->sample(rng);
         o.prior.push_back(
-            {p, {observation::status::measured, kind == 1 ? 7 * bowl(p).cost : 1 + rng.uniform()}, 1, 0.9});
+            {p, {observation::status::measured, kind == 1 ? 7 * steep_bowl(p).cost : 1 + rng.uniform()}, 1, 0.9});
       }
       auto s = std::move(*make_strategy("model", over, o));
       double best = 1e9;
       for (int n = 0; n < 40; ++n) {
         const auto p = s->ask();
-        const auto v = bowl(*p);
+        const auto v = steep_bowl(*p);
         best = std::min(best, v.cost);
         s->tell(*p, v);
       }
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(a_plan_looks_at_many_and_repeats_nothing_that_is_known) {
   for (int k = 0; k < 60; ++k) {
     told_trial t{over->sample(rng), observation::status::measured, 0, false};
     if (!known.insert(t.at).second) continue;
-    t.cost = bowl(t.at).cost;
+    t.cost = steep_bowl(t.at).cost;
     r.images.add(t.cost);
     r.known.push_back(keys.key(t.at));
     elite.take(t);
@@ -264,5 +264,5 @@ BOOST_AUTO_TEST_CASE(a_plan_looks_at_many_and_repeats_nothing_that_is_known) {
   BOOST_REQUIRE(twin.plan().size() == job.plan().size());
   for (std::size_t i = 0; i < job.plan().size(); ++i) BOOST_TEST((twin.plan()[i].at == job.plan()[i].at));
   // The plan's first is better than the middle of what is known by far.
-  BOOST_TEST(bowl(job.plan().front().at).cost < r.elite[3].cost);
+  BOOST_TEST(steep_bowl(job.plan().front().at).cost < r.elite[3].cost);
 }

@@ -12,7 +12,7 @@ using namespace attune::search;
 
 namespace {
 
-double bowl(std::span<const std::uint32_t> p) {
+double offline_bowl(std::span<const std::uint32_t> p) {
   return 2 + std::abs(p[0] - 6.0) + 0.5 * std::abs(p[1] - 3.0) + 0.2 * std::abs(p[2] - 8.0);
 }
 
@@ -22,7 +22,8 @@ std::vector<prior_record> records(const space& over, std::size_t n, std::uint32_
   random_engine rng(seed);
   for (std::size_t k = 0; k < n; ++k) {
     const auto p = over.sample(rng);
-    out.push_back({p, {observation::status::measured, factor * bowl(p)}, source, source == own_source ? 1.0 : 0.8});
+    out.push_back(
+        {p, {observation::status::measured, factor * offline_bowl(p)}, source, source == own_source ? 1.0 : 0.8});
   }
   return out;
 }
@@ -51,8 +52,8 @@ BOOST_AUTO_TEST_CASE(it_predicts_better_than_the_middle_of_what_was_measured_and
       BOOST_TEST(b.success == 1.0);
     }
     BOOST_TEST(*got->best[0].cost <= *got->best[1].cost);
-    BOOST_TEST(bowl(got->best[0].at) < 4.0); // the middle is about 9
-    const double truth = factor > 0 ? bowl(got->best[0].at) : factor / bowl(got->best[0].at);
+    BOOST_TEST(offline_bowl(got->best[0].at) < 4.0); // the middle is about 9
+    const double truth = factor > 0 ? offline_bowl(got->best[0].at) : factor / offline_bowl(got->best[0].at);
     BOOST_TEST(std::abs(*got->best[0].cost / truth - 1) < 0.5);
   }
 }
@@ -67,7 +68,7 @@ BOOST_AUTO_TEST_CASE(from_similar_tasks_alone_it_knows_where_but_not_how_much) {
   BOOST_TEST(got->own == 0u);
   BOOST_TEST(got->similar == 200u);
   BOOST_TEST((!got->best[0].cost && !got->best[0].low && !got->best[0].high));
-  BOOST_TEST(bowl(got->best[0].at) < 4.0);
+  BOOST_TEST(offline_bowl(got->best[0].at) < 4.0);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_likely_to_fail_is_no_answer) {

@@ -12,7 +12,7 @@ using namespace attune::search;
 
 namespace {
 
-std::vector<std::string> names() {
+std::vector<std::string> saved_strategies() {
   std::vector<std::string> out;
   for (const auto& s : strategies()) out.push_back(s.name);
   return out;
@@ -67,7 +67,8 @@ std::vector<prior_record> records(const space& over) {
 
 } // namespace
 
-BOOST_DATA_TEST_CASE(a_restored_strategy_goes_on_as_if_nothing_had_been, boost::unit_test::data::make(names()), name) {
+BOOST_DATA_TEST_CASE(a_restored_strategy_goes_on_as_if_nothing_had_been,
+                     boost::unit_test::data::make(saved_strategies()), name) {
   const auto s = grid_space({8, 9, 6}, [](const point& p) { return (p[0] + p[1]) % 4 != 0; });
   for (const std::size_t before : {0u, 1u, 13u, 45u}) {
     strategy_options options;
@@ -90,7 +91,8 @@ BOOST_DATA_TEST_CASE(a_restored_strategy_goes_on_as_if_nothing_had_been, boost::
   }
 }
 
-BOOST_DATA_TEST_CASE(an_exhausted_strategy_is_restored_as_exhausted, boost::unit_test::data::make(names()), name) {
+BOOST_DATA_TEST_CASE(an_exhausted_strategy_is_restored_as_exhausted, boost::unit_test::data::make(saved_strategies()),
+                     name) {
   const auto s = grid_space({2, 2, 2});
   auto whole = remembering_strategy::make(name, s, {});
   while (const auto p = (*whole)->ask()) (*whole)->tell(*p, answer(*p));

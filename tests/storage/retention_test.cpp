@@ -53,13 +53,13 @@ struct history {
 
 std::vector<record_id> ids(std::initializer_list<int> of) { return {of.begin(), of.end()}; }
 
-void clean(const store& s) {
+void expect_clean(const store& s) {
   const auto v = s.verify();
   BOOST_REQUIRE(v.ok());
   for (const auto& p : v->problems) BOOST_ERROR(p);
 }
 
-void append(store& s, std::vector<record_item> items, std::vector<step_item> steps = {}) {
+void append_records(store& s, std::vector<record_item> items, std::vector<step_item> steps = {}) {
   BOOST_REQUIRE(s.append(items, steps).ok());
 }
 
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(the_store_fits_together_after_any_forgetting) {
                                             : measured(random.uniform());
         items.push_back(item(ask(random.chance(0.5) ? a : b, n), at(o, round)));
       }
-      append(*s, items);
+      append_records(*s, items);
       written += items.size();
     }
     auto how = keeping(random.below(3) * 5, random.below(3) * 3, random.below(3) * 10);
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(the_store_fits_together_after_any_forgetting) {
     BOOST_TEST((*done)[0].records == (*ahead)[0].records);
     BOOST_TEST((*done)[0].kept == (*ahead)[0].kept);
     BOOST_TEST(s->statistics()->records + (*done)[0].records == before);
-    clean(*s);
+    expect_clean(*s);
     // The same again finds nothing more to do.
     BOOST_TEST((*s->forget(which, how, false))[0].records == 0u);
     BOOST_TEST(s->newest() == written);
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(the_store_fits_together_after_any_forgetting) {
       BOOST_TEST(told == expected, boost::test_tools::per_element());
     }
   }
-  clean(*open(scratch.store(), {.read_only = true}));
+  expect_clean(*open(scratch.store(), {.read_only = true}));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_forgotten_is_no_hit_and_its_number_is_not_given_again) {
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_is_no_hit_and_its_number_is_not_given_aga
   const auto t = make(), other = make({.size = 64});
   {
     const auto s = open(scratch.store());
-    append(*s, {item(ask(t, 1), measured(1)), item(ask(other, 2), measured(2)), item(ask(t, 3), measured(3))});
+    append_records(*s, {item(ask(t, 1), measured(1)), item(ask(other, 2), measured(2)), item(ask(t, 3), measured(3))});
     const auto done = s->forget(std::vector{t->identity.task_key}, {}, false);
     BOOST_REQUIRE(done.ok());
     BOOST_TEST((*done)[0].cache_entries == 2u);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_is_no_hit_and_its_number_is_not_given_aga
   BOOST_REQUIRE(s->append(again, {}).ok());
   BOOST_TEST(again[0].record == 4u);
   BOOST_TEST(left_in(*s, t) == std::vector<record_id>{4}, boost::test_tools::per_element());
-  clean(*s);
+  expect_clean(*s);
 }
 
 BOOST_AUTO_TEST_CASE(a_session_goes_with_the_records_that_its_steps_name) {
@@ -266,20 +266,20 @@ BOOST_AUTO_TEST_CASE(a_session_goes_with_the_records_that_its_steps_name) {
     std::vector<record_item> items{item(ask(t, 1), measured(1)), item(ask(t, 2), measured(2)),
                                    item(ask(t, 3), measured(3))};
     BOOST_REQUIRE(s->append(items, {}).ok());
-    append(
+    append_records(
         *s, {},
         {{rests, items[0].what, items[0].result, 1, false, 1}, {rests, items[2].what, items[2].result, 2, false, 3}});
-    append(*s, {}, {{stands, items[0].what, items[0].result, 1, true, 1}});
+    append_records(*s, {}, {{stands, items[0].what, items[0].result, 1, true, 1}});
     const std::vector<digest> all{t->identity.task_key};
     BOOST_TEST((*s->forget(all, keeping(1), true))[0].sessions == 1u);
     BOOST_TEST(s->load_session(rests)->has_value());
     BOOST_TEST((*s->forget(all, keeping(1), false))[0].sessions == 1u);
-    clean(*s);
+    expect_clean(*s);
   }
   const auto s = open(scratch.store());
   BOOST_TEST(!s->load_session(rests)->has_value());
   BOOST_TEST((*s->load_session(stands))->steps == 1u);
-  clean(*s);
+  expect_clean(*s);
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_forgets_nothing_and_compaction_gives_space_back) {
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_reader_forgets_nothing_and_compaction_gives_space_back) {
   for (std::int64_t n = 0; n < 200; ++n) {
     std::string text(2000, ' ');
     for (auto& c : text) c = static_cast<char>('a' + random.below(26));
-    append(*s, {item(ask(t, n), failed(failure_kind::build_error, text))});
+    append_records(*s, {item(ask(t, n), failed(failure_kind::build_error, text))});
   }
   const auto reader = open(scratch.store(), {.read_only = true});
   BOOST_TEST(!reader->forget(all, {}, false).ok());
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_reader_forgets_nothing_and_compaction_gives_space_back) {
   BOOST_TEST((*s->forget(all, keeping(0, 0, 10), false))[0].records == 190u);
   BOOST_REQUIRE(s->compact().ok());
   BOOST_TEST(s->statistics()->bytes + 200'000 < full);
-  clean(*s);
+  expect_clean(*s);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -318,18 +318,18 @@ BOOST_AUTO_TEST_CASE(a_backup_of_a_store_in_use_is_a_store_as_it_was) {
   BOOST_REQUIRE(owner->append(items, {}).ok());
   owner->touch(std::vector<cache_use>{{ask(t, 3)->key}});
   const auto reader = open(scratch.store(), {.read_only = true});
-  append(*owner, {item(ask(t, 100), measured(0.5))});
+  append_records(*owner, {item(ask(t, 100), measured(0.5))});
   // By the owner, which writes on; by a reader beside it, as it was when it was opened.
   BOOST_REQUIRE(owner->backup(scratch.path() + "/by/owner").ok());
   BOOST_REQUIRE(reader->backup(scratch.path() + "/reader/").ok());
-  append(*owner, {item(ask(t, 101), measured(0.25))});
+  append_records(*owner, {item(ask(t, 101), measured(0.25))});
   for (const auto* how : {"/by/owner", "/reader"}) {
     const bool by_owner = std::string(how) == "/by/owner";
     const auto copy = open(scratch.path() + how);
     BOOST_TEST(copy->notices().empty());
     BOOST_TEST(copy->statistics()->records == (by_owner ? 51u : 50u));
     BOOST_TEST((*copy->best(t->identity.task_key))[0].result.measured()->value == (by_owner ? 0.5 : 1.0));
-    clean(*copy);
+    expect_clean(*copy);
     // Uses that are told there are newer than all that came along.
     copy->touch(std::vector<cache_use>{{ask(t, 7)->key}});
     std::string newest;
@@ -342,16 +342,16 @@ BOOST_AUTO_TEST_CASE(a_backup_of_a_store_in_use_is_a_store_as_it_was) {
     std::vector<record_item> more{item(ask(t, 200), measured(9))};
     BOOST_REQUIRE(copy->append(more, {}).ok());
     BOOST_TEST(more[0].record == (by_owner ? 52u : 51u));
-    clean(*copy);
+    expect_clean(*copy);
   }
   BOOST_TEST(owner->statistics()->records == 52u);
-  clean(*owner);
+  expect_clean(*owner);
 }
 
 BOOST_AUTO_TEST_CASE(a_backup_takes_nobodys_place) {
   const scratch_folder scratch;
   const auto s = open(scratch.store());
-  append(*s, {item(ask(make(), 1), measured(1))});
+  append_records(*s, {item(ask(make(), 1), measured(1))});
   const auto taken = scratch.path() + "/taken";
   std::filesystem::create_directory(taken);
   BOOST_TEST(s->backup(taken).ok());
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_backup_takes_nobodys_place) {
   BOOST_REQUIRE(!again.ok());
   BOOST_TEST(again.err().message.find(taken) != std::string::npos);
   BOOST_TEST(!s->backup("/proc/nothing/here").ok());
-  clean(*open(taken));
+  expect_clean(*open(taken));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

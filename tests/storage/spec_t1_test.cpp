@@ -19,13 +19,13 @@ std::string t1(const std::string& parameters, const std::string& conditions = "[
 
 result<std::vector<task_spec>> read(const std::string& text) { return read_spec_text(text, "b.json", "/d"); }
 
-task_spec good(const std::string& text) {
+task_spec good_t1(const std::string& text) {
   auto tasks = read(text);
   BOOST_REQUIRE_MESSAGE(tasks.ok(), (tasks.ok() ? "" : tasks.err().text()));
   return (*tasks)[0];
 }
 
-std::string refusal(const std::string& text) {
+std::string t1_refusal(const std::string& text) {
   const auto tasks = read(text);
   BOOST_REQUIRE(!tasks.ok());
   return tasks.err().text();
@@ -38,11 +38,11 @@ const std::string x = R"({"Name": "x", "Type": "int", "Values": "[1, 2]"})";
 BOOST_AUTO_TEST_SUITE(spec_t1)
 
 BOOST_AUTO_TEST_CASE(reads_plain_lists_and_hands_expressions_over) {
-  const auto t = good(t1(R"({"Name": "x", "Type": "int", "Values": "[1, 2, 4]", "Default": 2},
+  const auto t = good_t1(t1(R"({"Name": "x", "Type": "int", "Values": "[1, 2, 4]", "Default": 2},
     {"Name": "y", "Type": "int", "Values": "[2**i for i in range(3)] + [9]", "Default": 4},
     {"Name": "z", "Type": "string", "Values": "[\"a\", \"b\"]"},
     {"Name": "w", "Type": "string", "Values": "['a', 'b']"})",
-                         R"([{"Expression": "x % y == 0", "Parameters": ["x", "y"]}])"));
+                            R"([{"Expression": "x % y == 0", "Parameters": ["x", "y"]}])"));
   BOOST_TEST(t.name == "b");
   BOOST_REQUIRE_EQUAL(t.parameters.size(), 4u);
   BOOST_TEST((std::get<value_list>(t.parameters[0].domain).values == std::vector<value>{1, 2, 4}));
@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(reads_plain_lists_and_hands_expressions_over) {
 }
 
 BOOST_AUTO_TEST_CASE(is_lenient_where_the_field_is_and_says_so) {
-  const auto t = good(t1(R"({"Name": "x", "Type": "int", "Values": [1, 2.5, 1], "Default": 7})", R"(["x > 1"])",
-                         R"(, "Budget": {"Type": "ConfigurationCount", "BudgetValue": 40})"));
+  const auto t = good_t1(t1(R"({"Name": "x", "Type": "int", "Values": [1, 2.5, 1], "Default": 7})", R"(["x > 1"])",
+                            R"(, "Budget": {"Type": "ConfigurationCount", "BudgetValue": 40})"));
   BOOST_TEST((std::get<value_list>(t.parameters[0].domain).values == std::vector<value>{1, 2.5}));
   BOOST_TEST(!t.parameters[0].standard.has_value());
   BOOST_TEST(t.constraints[0].expression == "x > 1");
@@ -77,35 +77,35 @@ BOOST_AUTO_TEST_CASE(is_lenient_where_the_field_is_and_says_so) {
 }
 
 BOOST_AUTO_TEST_CASE(reads_budgets_and_units) {
-  const auto t = good("{\"General\": {\"BenchmarkName\": \"b\", \"TimeUnit\": \"Microseconds\"}, "
-                      "\"ConfigurationSpace\": {\"TuningParameters\": [" +
-                      x +
-                      R"(]}, "Budget": [{"Type": "TuningDuration", "BudgetValue": 90.5},
+  const auto t = good_t1("{\"General\": {\"BenchmarkName\": \"b\", \"TimeUnit\": \"Microseconds\"}, "
+                         "\"ConfigurationSpace\": {\"TuningParameters\": [" +
+                         x +
+                         R"(]}, "Budget": [{"Type": "TuningDuration", "BudgetValue": 90.5},
                          {"Type": "ConfigurationFraction", "BudgetValue": 0.005}]})");
   BOOST_TEST((t.search.time == std::chrono::milliseconds(90500)));
   BOOST_TEST((t.search.fraction == 0.005));
   BOOST_TEST(t.run.metrics[0].unit == "us");
-  BOOST_TEST(refusal(t1(x, "[]", R"(, "Budget": [{"Type": "ConfigurationFraction", "BudgetValue": 2.0}])")) ==
+  BOOST_TEST(t1_refusal(t1(x, "[]", R"(, "Budget": [{"Type": "ConfigurationFraction", "BudgetValue": 2.0}])")) ==
              "b.json:3: BudgetValue must be a number above 0 and up to 1, or a percentage, not 2.0");
-  BOOST_TEST(refusal(t1(x, "[]", R"(, "Budget": [{"Type": "TuningDuration", "BudgetValue": -1}])")) ==
+  BOOST_TEST(t1_refusal(t1(x, "[]", R"(, "Budget": [{"Type": "TuningDuration", "BudgetValue": -1}])")) ==
              "b.json:3: BudgetValue must be a number of seconds above 0, not -1");
-  BOOST_TEST(good(t1(x, "[]", R"(, "Budget": [{"Type": "Energy", "BudgetValue": 1}])")).warnings[0] ==
+  BOOST_TEST(good_t1(t1(x, "[]", R"(, "Budget": [{"Type": "Energy", "BudgetValue": 1}])")).warnings[0] ==
              "b.json:3: Budget of the type 'Energy' is not known; it is left out");
 }
 
 BOOST_AUTO_TEST_CASE(refuses_what_cannot_be_meant) {
-  BOOST_TEST(refusal(t1("")) == "b.json:2: TuningParameters must be an array with at least one parameter");
-  BOOST_TEST(refusal(t1("5")) == "b.json:2: an entry of TuningParameters must be an object, not the number 5");
-  BOOST_TEST(refusal(t1(R"({"Name": "x", "Type": "int"})")) ==
+  BOOST_TEST(t1_refusal(t1("")) == "b.json:2: TuningParameters must be an array with at least one parameter");
+  BOOST_TEST(t1_refusal(t1("5")) == "b.json:2: an entry of TuningParameters must be an object, not the number 5");
+  BOOST_TEST(t1_refusal(t1(R"({"Name": "x", "Type": "int"})")) ==
              "b.json:2: TuningParameters has no 'Values', which it needs");
-  BOOST_TEST(refusal(t1(R"({"Name": "x", "Values": "[1]", "Valeus": 3})")) ==
+  BOOST_TEST(t1_refusal(t1(R"({"Name": "x", "Values": "[1]", "Valeus": 3})")) ==
              "b.json:2: unknown key 'Valeus' in TuningParameters; did you mean 'Values'?");
-  BOOST_TEST(refusal(t1(R"({"Name": "x y", "Values": "[1]"})")) ==
+  BOOST_TEST(t1_refusal(t1(R"({"Name": "x y", "Values": "[1]"})")) ==
              "b.json:2: Name 'x y' is no name: letters, digits and _, no digit first");
-  BOOST_TEST(refusal(t1(x, "{}")) == "b.json:3: Conditions must be an array, not a map");
-  BOOST_TEST(refusal("{\"ConfigurationSpace\": 1}") ==
+  BOOST_TEST(t1_refusal(t1(x, "{}")) == "b.json:3: Conditions must be an array, not a map");
+  BOOST_TEST(t1_refusal("{\"ConfigurationSpace\": 1}") ==
              "b.json:1: ConfigurationSpace must be a map of keys, not the number 1");
-  BOOST_TEST(refusal("{\"General\": {}, \"ConfigurationSpace\": {\"TuningParameters\": [" + x + ", " + x + "]}")
+  BOOST_TEST(t1_refusal("{\"General\": {}, \"ConfigurationSpace\": {\"TuningParameters\": [" + x + ", " + x + "]}")
                  .starts_with("b.json:1: is not JSON: "));
 }
 

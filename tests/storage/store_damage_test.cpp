@@ -31,7 +31,7 @@ std::string read(const fs::path& file) {
 }
 void write(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
 
-std::map<std::string, std::string> contents(const std::string& folder) {
+std::map<std::string, std::string> bytes_of_file(const std::string& folder) {
   std::map<std::string, std::string> out;
   for (const auto& e : fs::recursive_directory_iterator(folder))
     if (e.is_regular_file()) out[e.path().string()] = read(e.path());
@@ -105,14 +105,14 @@ BOOST_AUTO_TEST_CASE(a_newer_schema_is_refused_and_left_untouched) {
   BOOST_TEST(meta.schema() == keys::schema);
   meta.set_schema(keys::schema + 1);
   write(scratch.store() + "/SCHEMA", meta.SerializeAsString());
-  const auto before = contents(scratch.store());
+  const auto before = bytes_of_file(scratch.store());
   for (const bool read_only : {false, true}) {
     const auto s = store::open(scratch.store(), {.read_only = read_only});
     BOOST_REQUIRE(!s.ok());
     BOOST_TEST(bool(s.err().code == errc::store_newer));
     BOOST_TEST(s.err().message.find(scratch.store()) != std::string::npos);
   }
-  BOOST_TEST(bool(contents(scratch.store()) == before));
+  BOOST_TEST(bool(bytes_of_file(scratch.store()) == before));
 }
 
 BOOST_AUTO_TEST_CASE(a_store_of_schema_1_is_read_as_it_is_and_raised_when_it_is_written) {
@@ -211,13 +211,13 @@ BOOST_AUTO_TEST_CASE(a_second_process_is_refused_within_a_second_naming_the_firs
 BOOST_AUTO_TEST_CASE(reading_leaves_every_file_as_it_was) {
   const scratch_folder scratch;
   abandoned(scratch.store(), 20);
-  const auto before = contents(scratch.store());
+  const auto before = bytes_of_file(scratch.store());
   {
     const auto s = open(scratch.store(), {.read_only = true});
     BOOST_TEST(s->statistics()->records == 20u);
     BOOST_TEST(s->verify()->ok());
   }
-  BOOST_TEST(bool(contents(scratch.store()) == before));
+  BOOST_TEST(bool(bytes_of_file(scratch.store()) == before));
 }
 
 BOOST_AUTO_TEST_CASE(a_flipped_byte_anywhere_in_a_table_is_reported) {
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_missing_is_reported) {
     const auto s = open(scratch.store());
     fill(*s, make(), 0, 50);
   }
-  for (const auto& e : contents(scratch.store())) {
+  for (const auto& e : bytes_of_file(scratch.store())) {
     const auto name = fs::path(e.first).filename().string();
     // These are made anew without a loss; the log is empty after a good end.
     if (name == "OWNER" || name == "LOCK" || name == "ACKNOWLEDGED" || name == "IDENTITY" || name == "SCHEMA" ||
