@@ -1,5 +1,8 @@
 #include "cli/commands.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #ifndef ATTUNE_VERSION
 #define ATTUNE_VERSION "0"
 #endif

@@ -467,7 +467,7 @@ result<spec_draft> draft_of_command(const std::string& task, const std::string& 
     }
     auto rest = std::string_view(command).substr(i + 1);
     const auto name = take_name(rest);
-    if (name.empty() || !(rest.starts_with('}') || rest.starts_with("*}"))) continue;
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0 || !(rest.starts_with('}') || rest.starts_with("*}"))) continue;
     if (name == "artifact" || name == "workdir" || name == "specdir") continue;
     add(name, "[1, 2, 4, 8]");
   }

@@ -159,10 +159,10 @@ public:
   void note_lost(std::uint64_t events) { lost_ += events; }
 
   /// All that has changed since `from`, as one JSON object (docs/events.md, "The view"), which is moved on; with a
-  /// fresh cursor, everything. Empty: nothing has. `rows`: how the trials of sessions that `from` has heard nothing of
+  /// fresh cursor, everything. Empty: nothing has. `form`: how the trials of sessions that `from` has heard nothing of
   /// are told: in it, or `apart` as a count alone, to be asked for by rows().
   enum class row_form : std::uint8_t { inside, apart };
-  std::string json(model_cursor& from, nanoseconds now, row_form rows = row_form::inside) const;
+  std::string json(model_cursor& from, nanoseconds now, row_form form = row_form::inside) const;
   /// The first `count` trials of a session, as bytes: column by column, numbers as this machine has them (little-endian),
   /// NaN for null (docs/events.md, "The view"). None: there is no such session, or it has fewer.
   std::optional<std::string> rows(actors::session_number session, std::size_t count) const;

@@ -229,11 +229,11 @@ const char* to_text(place_view::work w) {
 
 } // namespace
 
-std::string model::json(model_cursor& from, nanoseconds now, row_form rows) const {
+std::string model::json(model_cursor& from, nanoseconds now, row_form form) const {
   const bool fresh = !from.begun;
   std::string sessions;
   for (const auto& [number, s] : sessions_) {
-    const auto text = session_json(s, from.sessions[number], rows);
+    const auto text = session_json(s, from.sessions[number], form);
     if (text.empty()) continue;
     if (!sessions.empty()) sessions += ',';
     sessions += text;

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_trial_shows_its_whole_life_and_the_keyboard_is_enough) {
   chromium->key("1", "Digit1", 49);
   chromium->until("location.hash === '#pipeline' && document.querySelector('tr.go')");
   // The failed trial 24: its message, as text.
-  chromium->value("document.querySelector('tr.go[aria-label=\"Trial 24\"]').focus()");
+  chromium->value("document.querySelector('tr.go [aria-label=\"Trial 24\"]').focus()");
   chromium->key("Enter", "Enter", 13);
   chromium->until("document.querySelector('.drawer')?.innerText.includes('no such file <b>')");
   BOOST_TEST(chromium->value("document.querySelector('.drawer').innerText.includes('proposed by the strategy')") ==

@@ -1,19 +1,19 @@
 // Places, what they do, and what the machine does to measurements.
 import { count, duration, percent, short, quantity } from './format.js';
-import { h, card, table, chip, segments } from './dom.js';
+import { h, card, table, chip, segments, scroller } from './dom.js';
 import { Plot, frame, extent, tipLines, scale } from './plot.js';
 import { trialTip } from './charts.js';
 import { quantile, sortedNumbers } from './stats.js';
 import { ticks } from './format.js';
 
 export function devicesView(app) {
-  const places = h('div', { class: 'scroll' });
+  const places = scroller('Places, the table');
   const placesCard = card('Places', 'Slots run and time, one trial each; builders build.', 'w12', places);
 
   // Of a hub: the devices of its agents, and the jobs of its clients.
-  const fleet = h('div', { class: 'scroll' });
+  const fleet = scroller('The fleet, the table');
   const fleetCard = card('The fleet', 'The devices whose agents have come to this hub.', 'w8', fleet);
-  const jobs = h('div', { class: 'scroll' });
+  const jobs = scroller('Jobs, the table');
   const jobsCard = card('Jobs', 'What clients have sent, under way.', 'w4', jobs);
   const STATES = { ready: 'good', draining: 'info', lost: 'bad', banned: 'bad' };
   const fillFleet = () => {
@@ -107,7 +107,7 @@ export function devicesView(app) {
   });
   const drift = scatter('Drift of the machine', 'How much slower than at first the reference configuration ran, as it was known when each trial ended.', 'd', 1, (v) => percent(v), false);
   const spread = scatter('Spread of the measurements', 'Half the 95 % interval of the median, as a share of it.', 's', 2, (v) => percent(v), true);
-  const decisions = h('div', { class: 'scroll' });
+  const decisions = scroller('Decisions and troubles, the table');
   let which = 'all';
   const decisionsCard = card('Decisions and troubles', 'What the controller and the strategies decided, and why; the newest first.', 'w12', decisions);
   decisionsCard.tools.append(segments('Whose', [['all', 'All'], ['machine', 'The machine’s'], ['session', 'This session’s']], which, (v) => { which = v; fill(); }));

@@ -103,7 +103,10 @@ function refresh(now = false) {
   const every = !session ? 500 : session.length > 50000 ? 4000 : session.length > 5000 ? 2000 : 900;
   const due = now || performance.now() - lastHeavy > every;
   if (document.hidden && !now) return;
+  // A row that has the focus keeps it, though its table is made anew.
+  const held = document.activeElement?.closest?.('.row-button')?.getAttribute('aria-label');
   shown.update(due);
+  if (held && !place.contains(document.activeElement)) place.querySelector(`.row-button[aria-label="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
   if (due) lastHeavy = performance.now();
   else if (!waiting) waiting = setTimeout(() => { waiting = null; refresh(); }, every);
 }
@@ -195,7 +198,7 @@ function begin() {
   if (begun) return;
   begun = true;
   document.getElementById('app').replaceChildren(h('div', { class: 'shell' },
-    h('div', { class: 'side' }, h('div', { class: 'brand' }, logo(), 'Attune'), nav, h('div', { class: 'foot' }, h('div', { class: 'live', role: 'status' }, dot, liveText), h('div', { class: 'small-buttons' }, themeButton))), main));
+    h('header', { class: 'side' }, h('div', { class: 'brand' }, logo(), 'Attune'), nav, h('div', { class: 'foot' }, h('div', { class: 'live', role: 'status' }, dot, liveText), h('div', { class: 'small-buttons' }, themeButton))), main));
   setTheme(document.documentElement.dataset.theme ?? 'light');
   show(location.hash.slice(1));
   app.firstPaint = performance.now();

@@ -1,6 +1,6 @@
 // The way of the trials: where they are, how fast they go, where the time goes.
 import { count, duration, rate, percent, quantity, configText, short } from './format.js';
-import { h, card, table, chip, segments } from './dom.js';
+import { h, card, table, chip, segments, scroller } from './dom.js';
 import { theme } from './plot.js';
 import { barsPlot, columnsPlot, kindColours, phaseColours, phaseNames, kindOf } from './charts.js';
 import { ENDINGS } from './data.js';
@@ -80,7 +80,7 @@ export function pipelineView(app) {
   const flow = h('div', { class: 'flow' });
   const strip = summaryStrip(app);
   let filter = 'all';
-  const list = h('div', { class: 'scroll', style: { 'max-height': '420px' } });
+  const list = scroller('Trials, the table');
 
   const throughput = columnsPlot({ title: 'Trials ended over time', width: 'w8', what: 'By how they ended, over the whole session.', yLabel: 'trials', yFmt: (v) => short(v), make(t, w = 700) {
     const s = app.session();
@@ -150,5 +150,5 @@ export function pipelineView(app) {
   const flowCard = card('From proposal to told', 'How many trials are at each step now, how many have passed it, and how long they took. Credits hold back the strategy: nothing piles up.', 'w12', flow);
   const plots = [throughput, time, failures];
   const el = h('div', { class: 'grid' }, h('div', { class: 'w12' }, strip), flowCard, throughput.el, h('div', { class: 'w4', style: { display: 'grid', gap: '16px' } }, time.el, failures.el), trials);
-  return { el, update(heavy) { strip.update(); flow.replaceChildren(...stageCards(app)); if (heavy) { fill(); plots.forEach((p) => p.draw()); } } };
+  return { el, update(heavy) { strip.update(); const stages = stageCards(app); flow.style.setProperty('--stages', stages.length); flow.replaceChildren(...stages); if (heavy) { fill(); plots.forEach((p) => p.draw()); } } };
 }

@@ -1,6 +1,6 @@
 // Where the search stands and where it has looked.
 import { count, duration, percent, quantity, short, valueText, configText } from './format.js';
-import { h, card, segments, selectBox, table } from './dom.js';
+import { h, card, segments, selectBox, table, scroller } from './dom.js';
 import { Plot, frame, ramp, extent, tipLines } from './plot.js';
 import { valuesPlot, barsPlot, columnsPlot } from './charts.js';
 import { parallelPlot, brushMask } from './parallel.js';
@@ -302,7 +302,7 @@ export function searchView(app) {
     predicted.draw();
   };
 
-  const finals = h('div', { class: 'scroll' });
+  const finals = scroller('Measured side by side, the table');
   const finalsCard = card('Measured side by side', 'At the end the best run again, in turns, before a winner is named.', 'w12', finals);
   const strip = summaryStrip(app);
   const how = h('section', { class: 'card w4', 'aria-label': 'The search' });

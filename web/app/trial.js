@@ -91,7 +91,7 @@ export async function openTrial(app, number, trial) {
   }
   const inside = h('div', { style: { display: 'contents' } }, body(app, session, row, null));
   const shut = h('button', { type: 'button', class: 'icon-button', onclick: close, 'aria-label': 'Close' }, 'Close');
-  const drawer = h('aside', { class: 'drawer', role: 'dialog', 'aria-modal': 'true', 'aria-label': title }, h('header', {}, h('div', {}, h('h2', { text: title }), mark), shut), inside);
+  const drawer = h('div', { class: 'drawer', role: 'dialog', 'aria-modal': 'true', 'aria-label': title }, h('div', { class: 'drawer-head' }, h('div', {}, h('h2', { text: title }), mark), shut), inside);
   document.body.append(veil, drawer);
   document.addEventListener('keydown', keys);
   shut.focus();
