@@ -271,7 +271,13 @@ void propose(tuner_self self, trial_batch& batch) {
   if (s.paused || !s.begun) return;
   while (auto next = s.setup.search->propose(now_of(self))) {
     emit(self, s.watch, [&] {
-      return event{event_kind::proposed, next->session,  next, nullptr, {}, next->proposed, nullptr,
+      return event{event_kind::proposed,
+                   next->session,
+                   next,
+                   nullptr,
+                   {},
+                   next->proposed,
+                   nullptr,
                    s.setup.search->foreseen_of(next->number)};
     });
     if (s.setup.session.near)

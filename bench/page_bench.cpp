@@ -54,10 +54,11 @@ void look_at(browser& chromium, const char* what, const std::string& url, std::u
                                     "=> a + c.data.byteLength, 0)")
                              .get<double>() /
                          1e6;
-  std::printf("%s, %llu trials: first paint %.0f ms (best %.0f), all drawn %.0f (best %.0f); a brush %.0f ms (the first "
-              "%.0f, the slowest %.0f); %.0f MB of JavaScript, %.0f MB of columns, %.0f MB the whole renderer\n",
-              what, static_cast<unsigned long long>(trials), first_paints[2], first_paints[0], all_paints[2],
-              all_paints[0], took[took.size() / 2], first, took.back(), heap, columns, chromium.renderer_mb());
+  std::printf(
+      "%s, %llu trials: first paint %.0f ms (best %.0f), all drawn %.0f (best %.0f); a brush %.0f ms (the first "
+      "%.0f, the slowest %.0f); %.0f MB of JavaScript, %.0f MB of columns, %.0f MB the whole renderer\n",
+      what, static_cast<unsigned long long>(trials), first_paints[2], first_paints[0], all_paints[2], all_paints[0],
+      took[took.size() / 2], first, took.back(), heap, columns, chromium.renderer_mb());
 }
 
 } // namespace
@@ -96,8 +97,8 @@ int main(int argc, char** argv) {
     t->number = i;
     t->config = config;
     if (told.empty() || told.back().items.size() >= 1000) told.emplace_back();
-    told.back().items.push_back(make_event(event_kind::told, t, ms(static_cast<std::int64_t>(100 * i)), result,
-                                           cached ? "cache" : "measured"));
+    told.back().items.push_back(
+        make_event(event_kind::told, t, ms(static_cast<std::int64_t>(100 * i)), result, cached ? "cache" : "measured"));
   }
   shown.end_session(1, "trials", ms(static_cast<std::int64_t>(100 * trials)));
   const scratch_folder scratch;

@@ -1,6 +1,6 @@
 // What looking on costs a search whose trials cost nothing: trials a second with nobody watching, with a watcher that
-// does nothing, and with a dashboard that has followers on loopback. In turns, and as the ratio of neighbours, so that the
-// machine's load falls on all alike. With a RATE, trials are not begun faster than that.
+// does nothing, and with a dashboard that has followers on loopback. In turns, and as the ratio of neighbours, so that
+// the machine's load falls on all alike. With a RATE, trials are not begun faster than that.
 //   watch_bench [TRIALS] [FOLLOWERS] [ROUNDS] [RATE]
 #include "actors/engine.hpp"
 #include "actors/messages.hpp"
@@ -103,17 +103,18 @@ outcome_of_run run(std::uint64_t trials, int followers, std::uint64_t seed, doub
     const auto spec = spec_of(trials, seed);
     const auto over = need(search::space::compile(spec.parameters, spec.constraints));
     const auto began = std::chrono::steady_clock::now();
-    const auto of = need(make_task(spec, [most, began, n = std::uint64_t{0}](const configuration& c,
-                                                                             const std::stop_token&) mutable {
-      // Behind the rate it goes on at once, before it it waits; some microseconds are not worth a sleep.
-      if (most > 0) {
-        const auto due = began + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                     std::chrono::duration<double>(static_cast<double>(++n) / most));
-        if (due - std::chrono::steady_clock::now() > std::chrono::milliseconds(1)) std::this_thread::sleep_until(due);
-      }
-      return std::variant<std::vector<double>, failure>(
-          std::vector<double>{1.0 + static_cast<double>(c[0].as_integer())});
-    }));
+    const auto of = need(
+        make_task(spec, [most, began, n = std::uint64_t{0}](const configuration& c, const std::stop_token&) mutable {
+          // Behind the rate it goes on at once, before it it waits; some microseconds are not worth a sleep.
+          if (most > 0) {
+            const auto due = began + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                         std::chrono::duration<double>(static_cast<double>(++n) / most));
+            if (due - std::chrono::steady_clock::now() > std::chrono::milliseconds(1))
+              std::this_thread::sleep_until(due);
+          }
+          return std::variant<std::vector<double>, failure>(
+              std::vector<double>{1.0 + static_cast<double>(c[0].as_integer())});
+        }));
     const auto begun = std::chrono::steady_clock::now();
     const double cpu = cpu_seconds();
     auto session = need(e->tune({of, over, false, false}));

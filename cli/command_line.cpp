@@ -158,9 +158,8 @@ std::variant<command_line, early_end> parse_command_line(const std::vector<std::
   line.json = p.json;
   line.store = p.store.empty() ? default_store(env) : p.store;
   try {
-    auto read = at->second->read({p.json, p.store,
-                                  [&](std::string_view option) { return named->count(std::string(option)) > 0; },
-                                  program});
+    auto read = at->second->read(
+        {p.json, p.store, [&](std::string_view option) { return named->count(std::string(option)) > 0; }, program});
     if (auto* end = std::get_if<early_end>(&read)) return std::move(*end);
     line.command = std::move(std::get<any_options>(read));
   } catch (const usage_fault& f) {

@@ -151,9 +151,9 @@ struct doctor_options {
 struct hub_options {
   std::string listen; ///< ADDR:PORT
   how_many builders;
-  std::string certificate, key; ///< the user's own, PEM; empty: one made at the first start
-  bool plain = false;           ///< lets everybody do without TLS
-  bool no_tokens = false;       ///< lets everybody in
+  std::string certificate, key;         ///< the user's own, PEM; empty: one made at the first start
+  bool plain = false;                   ///< lets everybody do without TLS
+  bool no_tokens = false;               ///< lets everybody in
   std::optional<std::string> dashboard; ///< the address that it is served at; empty: one of this machine's own
 };
 
@@ -180,11 +180,10 @@ struct init_options {
   std::string output;  ///< `-` is standard output; empty: beside the file, or in this folder
 };
 
-using any_options =
-    std::variant<tune_options, space_options, token_options, best_options, history_options, replay_command_options,
-                 db_options, bundle_options, import_command_options, export_command_options, doctor_options,
-                 hub_options, agent_options, devices_options, compare_options, dashboard_options, report_options,
-                 trace_options, init_options>;
+using any_options = std::variant<tune_options, space_options, token_options, best_options, history_options,
+                                 replay_command_options, db_options, bundle_options, import_command_options,
+                                 export_command_options, doctor_options, hub_options, agent_options, devices_options,
+                                 compare_options, dashboard_options, report_options, trace_options, init_options>;
 
 struct command_line {
   bool json = false;

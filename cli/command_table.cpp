@@ -22,9 +22,9 @@ command_spec program_spec() {
   command_spec c{"attune", "Finds the configuration that runs best on the hardware at hand, and remembers it."};
   c.more = "Begin with: attune doctor; attune init; attune space SPEC; attune tune SPEC; attune best SPEC.\n\n" +
            exit_codes_text();
-  c.below = {init_command(),    tune_command(),    space_command(),   best_command(),   token_command(),
-             history_command(), replay_command(),  db_command(),      bundle_command(), hub_command(),
-             agent_command(),   devices_command(), doctor_command(),  compare_command(), dashboard_command(),
+  c.below = {init_command(),    tune_command(),    space_command(),      best_command(),    token_command(),
+             history_command(), replay_command(),  db_command(),         bundle_command(),  hub_command(),
+             agent_command(),   devices_command(), doctor_command(),     compare_command(), dashboard_command(),
              report_command(),  trace_command(),   completion_command(), man_command()};
   return c;
 }

@@ -183,8 +183,8 @@ notices nothing. DIR must not be there yet, or be empty; to restore, use it.
 
 command_spec db_command() {
   command_spec c{"db", "Look after the store"};
-  c.below = {db_stats_command(),  db_verify_command(), db_compact_command(), db_backup_command(),
-             forget_command(),    import_command(),    export_command()};
+  c.below = {db_stats_command(), db_verify_command(), db_compact_command(), db_backup_command(),
+             forget_command(),   import_command(),    export_command()};
   return c;
 }
 

@@ -122,7 +122,8 @@ command_spec devices_command() {
                                                            {&w->cancel, what::cancel}};
     for (const auto& [text, action] : actions) {
       if (text->empty()) continue;
-      if (o.action != what::list) throw usage_fault{"one thing at a time: --drain, --undrain, --ban, --unban, --cancel"};
+      if (o.action != what::list)
+        throw usage_fault{"one thing at a time: --drain, --undrain, --ban, --unban, --cancel"};
       o.action = action;
       o.name = *text;
     }

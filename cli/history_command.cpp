@@ -97,9 +97,7 @@ command_spec history_command() {
   command_spec c{"history", "List every record of a spec's task, failures and their messages too"};
   c.place("SPEC", w->spec, "The spec file (YAML, or T1 where it ends in .json)");
   c.value("--task", "NAME", w->task, "One task of a spec that holds several");
-  c.read = [w](const typed_line&) -> reading {
-    return history_options{w->spec, w->task};
-  };
+  c.read = [w](const typed_line&) -> reading { return history_options{w->spec, w->task}; };
   return c;
 }
 

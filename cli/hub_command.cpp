@@ -1,8 +1,8 @@
 #include "actors/messages.hpp"
 #include "cli/commands.hpp"
+#include "cli/fleet_view.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/json.hpp"
-#include "cli/fleet_view.hpp"
 #include "cli/render.hpp"
 #include "cli/tune_end.hpp"
 #include "net/address.hpp"
@@ -208,7 +208,8 @@ command_spec hub_command() {
   };
   const auto w = std::make_shared<words>();
   command_spec c{"hub", "Own a store, and have agents on other machines measure what clients send"};
-  c.value("--listen", "ADDR:PORT", w->listen, "Where agents and clients come: 127.0.0.1:7410, [::]:7410").required = true;
+  c.value("--listen", "ADDR:PORT", w->listen, "Where agents and clients come: 127.0.0.1:7410, [::]:7410").required =
+      true;
   c.value("--certificate", "FILE", w->certificate, "A certificate of your own (else one is made at the first start)");
   c.value("--key", "FILE", w->key, "Its key");
   c.flag("--plain", w->plain, "Let peers off this machine do without TLS too");

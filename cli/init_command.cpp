@@ -33,7 +33,8 @@ result<std::string> whole_source(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.bad() || !file.is_open()) return error{errc::io, "cannot be read", path};
-  if (text.find('\0') != std::string::npos) return error{errc::invalid_spec, "is binary: no source and no T1 file", path};
+  if (text.find('\0') != std::string::npos)
+    return error{errc::invalid_spec, "is binary: no source and no T1 file", path};
   return text;
 }
 
@@ -137,7 +138,8 @@ int run_init(const init_options& options, output& io) {
                  {"valid", count ? count_json(*count) : json(nullptr)},
                  {"notes", draft.notes}});
   } else {
-    io.out() << target << ": " << spec.parameters.size() << (spec.parameters.size() == 1 ? " parameter, " : " parameters, ")
+    io.out() << target << ": " << spec.parameters.size()
+             << (spec.parameters.size() == 1 ? " parameter, " : " parameters, ")
              << (count ? search::to_string(*count) : "many") << " configurations\n";
     for (const auto& n : draft.notes) io.message(n);
     io.message("look it over, then: attune tune " + target + " --dry-run");

@@ -1,4 +1,5 @@
 #include "cli/init_draft.hpp"
+
 #include "cli/json.hpp"
 #include "cli/render.hpp"
 #include "core/text.hpp"
@@ -91,9 +92,8 @@ std::string without_comments(const std::string& text) {
       if (i < text.size()) out += '\n';
     } else if (c == '/' && next == '*') {
       const auto end = std::min(text.find("*/", i + 2), text.size());
-      out.append(static_cast<std::size_t>(
-                     std::count(text.begin() + static_cast<std::ptrdiff_t>(i),
-                                text.begin() + static_cast<std::ptrdiff_t>(end), '\n')),
+      out.append(static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(i),
+                                                     text.begin() + static_cast<std::ptrdiff_t>(end), '\n')),
                  '\n');
       out += ' ';
       i = end + 1;
@@ -229,9 +229,17 @@ std::string lower_text(std::string text) {
 
 /// A unit that stands behind a number or in the words before it.
 std::optional<std::string> unit_in(const std::string& text) {
-  for (const auto& [word, unit] : {std::pair{"ms", "ms"}, {"us", "us"}, {"ns", "ns"}, {"msec", "ms"}, {"usec", "us"},
-                                   {"milliseconds", "ms"}, {"microseconds", "us"}, {"nanoseconds", "ns"},
-                                   {"seconds", "s"}, {"sec", "s"}, {"s", "s"}})
+  for (const auto& [word, unit] : {std::pair{"ms", "ms"},
+                                   {"us", "us"},
+                                   {"ns", "ns"},
+                                   {"msec", "ms"},
+                                   {"usec", "us"},
+                                   {"milliseconds", "ms"},
+                                   {"microseconds", "us"},
+                                   {"nanoseconds", "ns"},
+                                   {"seconds", "s"},
+                                   {"sec", "s"},
+                                   {"s", "s"}})
     for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
       const auto end = at + std::string_view(word).size();
       if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) return unit;
@@ -258,15 +266,15 @@ timing timing_of(const std::string& source) {
         t.name = std::string(word) == "gb/s" || std::string(word) == "mb/s" || std::string(word) == "bandwidth"
                      ? "bandwidth"
                      : "throughput";
-        t.unit = std::string(word).find("flop") != std::string::npos ? std::string(word) + "s"
+        t.unit = std::string(word).find("flop") != std::string::npos  ? std::string(word) + "s"
                  : std::string(word).find("b/s") != std::string::npos ? std::string(word)
                                                                       : "per_s";
       }
     bool about = t.maximize;
     for (const auto* word : {"time", "elapsed", "took", "duration", "latency", "median", "runtime"})
       about = about || words.find(word) != std::string::npos;
-    const auto unit = unit_in(lower_text(behind.substr(0, 16))) ? unit_in(lower_text(behind.substr(0, 16)))
-                                                                : unit_in(words);
+    const auto unit =
+        unit_in(lower_text(behind.substr(0, 16))) ? unit_in(lower_text(behind.substr(0, 16))) : unit_in(words);
     if (!about && !unit) return false;
     if (!t.maximize) t.unit = unit.value_or(clock.empty() ? "s" : clock);
     const std::string label(trim(before));
@@ -302,8 +310,9 @@ timing timing_of(const std::string& source) {
     rest = trim(rest.substr(std::min(end + 1, rest.size()), 200));
     if (!rest.starts_with("<<") || literal.empty()) continue;
     const auto next = rest.find('"');
-    const std::string behind(next == std::string_view::npos ? std::string_view{}
-                                                            : rest.substr(next + 1, rest.find('"', next + 1) - next - 1));
+    const std::string behind(next == std::string_view::npos
+                                 ? std::string_view{}
+                                 : rest.substr(next + 1, rest.find('"', next + 1) - next - 1));
     if (timed(literal.substr(literal.find_last_of('\n') + 1), behind)) return best;
   }
   return best;
@@ -349,8 +358,7 @@ spec_draft draft_of_source(const std::string& task, const source_file& source) {
   const bool cuda = source.path.ends_with(".cu"), c = source.path.ends_with(".c");
   std::string compiler = cuda ? "nvcc {opt}" : std::string(c ? "gcc" : "g++") + " {opt} -march=native";
   static constexpr std::array<const char*, 5> newer{"<span>", "<concepts>", "<ranges>", "<bit>", "<numbers>"};
-  if (!c && std::any_of(newer.begin(), newer.end(),
-                        [&](const char* h) { return code.find(h) != std::string::npos; }))
+  if (!c && std::any_of(newer.begin(), newer.end(), [&](const char* h) { return code.find(h) != std::string::npos; }))
     compiler += " -std=c++20";
   if (code.find("#pragma omp") != std::string::npos || code.find("<omp.h>") != std::string::npos)
     compiler += cuda ? " -Xcompiler -fopenmp" : " -fopenmp";
@@ -393,7 +401,8 @@ spec_draft draft_of_source(const std::string& task, const source_file& source) {
     out.notes.push_back("no choices were found in the source: make each one a macro (#ifndef TILE, #define TILE 16, "
                         "#endif), and run this again");
 
-  const auto own_name = source.path.substr(source.path.rfind('/') == std::string::npos ? 0 : source.path.rfind('/') + 1);
+  const auto own_name =
+      source.path.substr(source.path.rfind('/') == std::string::npos ? 0 : source.path.rfind('/') + 1);
   const auto folder = source.path.substr(0, source.path.size() - own_name.size());
   std::string text = head_of_draft(task, own_name) + "parameters:\n";
   std::size_t wide = 0;
@@ -408,11 +417,11 @@ spec_draft draft_of_source(const std::string& task, const source_file& source) {
                      std::none_of(name.begin(), name.end(), [](unsigned char ch) { return std::islower(ch) != 0; });
     if (own && !name.starts_with('_') && name != "NDEBUG" && !defined.contains(name)) asked += " " + name;
   }
-  if (!asked.empty()) text += "# The source also asks whether these are defined, and defines them nowhere:" + asked + "\n";
+  if (!asked.empty())
+    text += "# The source also asks whether these are defined, and defines them nowhere:" + asked + "\n";
 
   text += "build:\n  command: " +
-          quoted_yaml(compiler + flags + " " + doubled_braces(shell_word(source.path)) + " -o {artifact}") +
-          "\n";
+          quoted_yaml(compiler + flags + " " + doubled_braces(shell_word(source.path)) + " -o {artifact}") + "\n";
   text += "  # Their contents are part of what is remembered: change one, and all is measured anew.\n  sources: [" +
           quoted_yaml(source.path);
   for (const auto& name : included_beside(source)) text += ", " + quoted_yaml(folder + name);
@@ -438,9 +447,10 @@ spec_draft draft_of_source(const std::string& task, const source_file& source) {
     if (!when.pattern.empty()) text += ", pattern: " + quoted_yaml(when.pattern);
     text += "} # every match is a sample\n";
   } else {
-    text += "  # It prints no time that was recognised: the whole process is timed. Better: time the part that matters,\n"
-            "  # print it (\"time: 1.234\"), and have it read: {name: time, unit: ms, pattern: \"time: ([0-9.]+)\"}\n"
-            "  metric: {name: time, unit: s, wall: true}\n";
+    text +=
+        "  # It prints no time that was recognised: the whole process is timed. Better: time the part that matters,\n"
+        "  # print it (\"time: 1.234\"), and have it read: {name: time, unit: ms, pattern: \"time: ([0-9.]+)\"}\n"
+        "  metric: {name: time, unit: s, wall: true}\n";
     out.notes.push_back("no printed time was recognised: the whole process is timed");
   }
   text += "  repeats: {min: 3, max: 9, until: 2%} # until the 95 % interval of the median is within 2 %\n"
@@ -467,7 +477,9 @@ result<spec_draft> draft_of_command(const std::string& task, const std::string& 
     }
     auto rest = std::string_view(command).substr(i + 1);
     const auto name = take_name(rest);
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0 || !(rest.starts_with('}') || rest.starts_with("*}"))) continue;
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0 ||
+        !(rest.starts_with('}') || rest.starts_with("*}")))
+      continue;
     if (name == "artifact" || name == "workdir" || name == "specdir") continue;
     add(name, "[1, 2, 4, 8]");
   }
@@ -484,8 +496,7 @@ result<spec_draft> draft_of_command(const std::string& task, const std::string& 
       const auto d = n ? std::nullopt : real_literal(word);
       if (!option.empty() && (n || d) && !word.starts_with('-')) {
         std::string name;
-        for (const char ch : option.substr(option.find_first_not_of('-')))
-          name += in_name(ch) ? ch : '_';
+        for (const char ch : option.substr(option.find_first_not_of('-'))) name += in_name(ch) ? ch : '_';
         if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0) {
           add(name, n ? around(*n, false) : around(*d));
           run += "{" + name + "}";
@@ -509,7 +520,8 @@ result<spec_draft> draft_of_command(const std::string& task, const std::string& 
   }
   std::string text = head_of_draft(task, "a command") + "parameters:\n";
   for (const auto& [name, form] : found) text += "  " + name + ": " + form + "\n";
-  text += "# Other forms: {range: [1, 8]}, {pow2: [1, 64]}, [\"-O2\", \"-O3\"], {bool: true}, {permutation: [i, j, k]}\n";
+  text +=
+      "# Other forms: {range: [1, 8]}, {pow2: [1, 64]}, [\"-O2\", \"-O3\"], {bool: true}, {permutation: [i, j, k]}\n";
   text += about_constraints;
   text += "# Where it is to be built first; {artifact} is what that makes:\n"
           "#build: {command: \"make bench OUT={artifact}\", sources: [bench.c], timeout: 60s}\n"
@@ -517,7 +529,8 @@ result<spec_draft> draft_of_command(const std::string& task, const std::string& 
           quoted_yaml(run) +
           "\n  timeout: 60s\n"
           "  # The whole process is timed. What it prints can be read instead:\n"
-          "  # {name: time, unit: ms, pattern: \"time: ([0-9.]+)\"} or {name: rate, unit: per_s, goal: maximize, json: /rate}\n"
+          "  # {name: time, unit: ms, pattern: \"time: ([0-9.]+)\"} or {name: rate, unit: per_s, goal: maximize, json: "
+          "/rate}\n"
           "  metric: {name: time, unit: s, wall: true}\n"
           "  repeats: {min: 3, max: 9, until: 2%} # until the 95 % interval of the median is within 2 %\n"
           "search: {trials: 50, seed: 1} # time: 10m limits it too\n";
@@ -549,7 +562,8 @@ spec_draft draft_of_space(const task_spec& read, const search::space& over) {
           quoted_yaml("./measure" + words) + "\n  timeout: 60s\n";
   const auto& m = read.run.metrics.front();
   text += "  # The last number that it prints; {pattern: \"time: ([0-9.]+)\"} and others read elsewhere.\n"
-          "  metric: {name: " + quoted_yaml(m.name) + ", unit: " + quoted_yaml(m.unit) +
+          "  metric: {name: " +
+          quoted_yaml(m.name) + ", unit: " + quoted_yaml(m.unit) +
           (m.direction == goal::maximize ? ", goal: maximize" : "") + "}\n";
   text += "  repeats: {min: 3, max: 9, until: 2%}\nsearch: {";
   if (read.search.trials)

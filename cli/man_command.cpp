@@ -40,7 +40,8 @@ command_spec man_command() {
       to.close();
       if (!to) throw usage_fault{"cannot write '" + path + "'"};
     }
-    return early_end{0, line.json ? "{\"pages\":" + std::to_string(pages.size()) + "}\n" : std::string(), "", line.json};
+    return early_end{0, line.json ? "{\"pages\":" + std::to_string(pages.size()) + "}\n" : std::string(), "",
+                     line.json};
   };
   return c;
 }

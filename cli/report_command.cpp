@@ -114,7 +114,7 @@ it: it can be mailed, and opened without a network.
   c.read = [w](const typed_line& line) -> reading {
     if (w->sessions.empty() != w->output.empty())
       throw usage_fault{w->output.empty() ? "--output FILE is needed, for the report of these sessions"
-                                         : "which sessions? attune report lists them"};
+                                          : "which sessions? attune report lists them"};
     if (line.json && w->output == "-") throw usage_fault{"--json and - exclude each other: both want standard output"};
     return report_options{w->sessions, w->output};
   };

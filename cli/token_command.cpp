@@ -150,9 +150,7 @@ hash of it. Whoever has the token has its role: keep it in a file of mode 0600.
 
 command_spec token_list_command() {
   command_spec c{"list", "The tokens: id, role, name, made, last used, revoked"};
-  c.read = [](const typed_line&) -> reading {
-    return token_options{};
-  };
+  c.read = [](const typed_line&) -> reading { return token_options{}; };
   return c;
 }
 

@@ -17,7 +17,8 @@ command_spec tune_command() {
   struct words {
     hub_words hub;
     std::vector<std::string> specs;
-    std::string trials, time, strategy, seed, reuse, slots, builders, policy, svg, attach, dashboard, log_format, log_level;
+    std::string trials, time, strategy, seed, reuse, slots, builders, policy, svg, attach, dashboard, log_format,
+        log_level;
     bool remeasure = false, offline = false, dry_run = false, quiet = false;
   };
   const auto w = std::make_shared<words>();
@@ -96,7 +97,8 @@ come back to it.
     if (!w->strategy.empty()) o.strategy = w->strategy;
     if (!w->seed.empty()) o.seed = read_count<std::uint64_t>("--seed", w->seed, 0);
     if (!w->reuse.empty()) {
-      if (w->reuse != "exact" && w->reuse != "near") throw usage_fault{"--reuse is exact or near, not '" + w->reuse + "'"};
+      if (w->reuse != "exact" && w->reuse != "near")
+        throw usage_fault{"--reuse is exact or near, not '" + w->reuse + "'"};
       o.near = w->reuse == "near";
     }
     if (!w->slots.empty()) o.slots = read_places("--slots", w->slots);
@@ -107,11 +109,10 @@ come back to it.
     o.offline = w->offline;
     if (o.offline) {
       const std::pair<const char*, bool> idle[] = {
-          {"--trials", o.trials.has_value()},     {"--time", o.time.has_value()},
-          {"--strategy", o.strategy.has_value()}, {"--reuse", o.near.has_value()},
-          {"--slots", o.slots.has_value()},       {"--builders", o.builders.has_value()},
-          {"--policy", o.policy.has_value()},     {"--svg", !o.svg.empty()},
-          {"--remeasure", o.remeasure},           {"--dry-run", w->dry_run}};
+          {"--trials", o.trials.has_value()}, {"--time", o.time.has_value()},   {"--strategy", o.strategy.has_value()},
+          {"--reuse", o.near.has_value()},    {"--slots", o.slots.has_value()}, {"--builders", o.builders.has_value()},
+          {"--policy", o.policy.has_value()}, {"--svg", !o.svg.empty()},        {"--remeasure", o.remeasure},
+          {"--dry-run", w->dry_run}};
       for (const auto& [option, given] : idle)
         if (given) throw usage_fault{std::string(option) + " does nothing beside --offline, which measures nothing"};
     }
@@ -129,7 +130,8 @@ come back to it.
     if (!w->log_level.empty()) {
       if (!o.json_log) throw usage_fault{"--log-level has no effect without --log-format json"};
       if (w->log_level != "debug" && w->log_level != "info" && w->log_level != "warning" && w->log_level != "error")
-        throw usage_fault{"--log-level must be debug, info, warning or error, not '" + w->log_level.substr(0, 60) + "'"};
+        throw usage_fault{"--log-level must be debug, info, warning or error, not '" + w->log_level.substr(0, 60) +
+                          "'"};
       o.log_level = w->log_level;
     }
     return o;

@@ -268,8 +268,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     if (!drawing) return io.fail({errc::invalid_spec, "cannot be written", options.svg});
   }
 
-  const auto traits =
-      traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); });
+  const auto traits = traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); });
   // Signals first: one that comes while the store is opened must not be lost.
   board news(traits.bar);
   std::vector<actors::session> sessions;

@@ -163,8 +163,8 @@ public:
   /// are told: in it, or `apart` as a count alone, to be asked for by rows().
   enum class row_form : std::uint8_t { inside, apart };
   std::string json(model_cursor& from, nanoseconds now, row_form form = row_form::inside) const;
-  /// The first `count` trials of a session, as bytes: column by column, numbers as this machine has them (little-endian),
-  /// NaN for null (docs/events.md, "The view"). None: there is no such session, or it has fewer.
+  /// The first `count` trials of a session, as bytes: column by column, numbers as this machine has them
+  /// (little-endian), NaN for null (docs/events.md, "The view"). None: there is no such session, or it has fewer.
   std::optional<std::string> rows(actors::session_number session, std::size_t count) const;
   /// One trial's whole life; none where it is not kept. `key` is filled in where the trial is known at all.
   std::optional<std::string> life_json(actors::session_number session, trial_number trial,

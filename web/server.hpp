@@ -16,8 +16,8 @@ class feed;
 
 /// What a server shows. The functions are called on its threads, several at a time.
 struct served {
-  /// The whole view as JSON, and the number of the last text of `view_feed` that is in it. `apart`: the trials are not in
-  /// it, but how many there are.
+  /// The whole view as JSON, and the number of the last text of `view_feed` that is in it. `apart`: the trials are not
+  /// in it, but how many there are.
   std::function<std::pair<std::string, std::uint64_t>(bool apart)> view;
   /// The first `count` trials of a session as bytes (model::rows); none: there are not so many.
   std::function<std::optional<std::string>(std::uint64_t session, std::uint64_t count)> rows;

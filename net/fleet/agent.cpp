@@ -231,16 +231,16 @@ status agent::order(const wire::v1::Order& in) {
       self->answer(at, epoch, failed(failure_kind::internal, "its files did not come in time"));
   });
   const auto at_once = std::make_shared<bool>(true); // all was there
-  bring_->want(needed, [weak = weak_from_this(), limit, at_once, at = in.slot(), epoch = s.epoch, what,
-                        number = in.task(), folder = std::move(folder), built = in.built(),
-                        artifact = in.artifact()](const status& came) {
-    limit->cancel();
-    const auto self = weak.lock();
-    if (!self) return;
-    if (!came) return self->answer(at, epoch, failed(failure_kind::internal, came.err().text()));
-    if (!*at_once) self->arrived(at, epoch);
-    self->begin(at, epoch, what, number, folder, built, artifact);
-  });
+  bring_->want(needed,
+               [weak = weak_from_this(), limit, at_once, at = in.slot(), epoch = s.epoch, what, number = in.task(),
+                folder = std::move(folder), built = in.built(), artifact = in.artifact()](const status& came) {
+                 limit->cancel();
+                 const auto self = weak.lock();
+                 if (!self) return;
+                 if (!came) return self->answer(at, epoch, failed(failure_kind::internal, came.err().text()));
+                 if (!*at_once) self->arrived(at, epoch);
+                 self->begin(at, epoch, what, number, folder, built, artifact);
+               });
   *at_once = false;
   return {};
 }

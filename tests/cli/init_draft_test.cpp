@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(what_it_prints_of_its_time_is_read) {
   const auto metric = [](const std::string& body) {
     return spec_of_draft(of_text("#include <chrono>\nint main() {" + body + "}")).run.metrics.front();
   };
-  const auto printed = metric(R"(std::chrono::duration<double, std::milli> d; std::printf("time: %.6f\n", d.count());)");
+  const auto printed =
+      metric(R"(std::chrono::duration<double, std::milli> d; std::printf("time: %.6f\n", d.count());)");
   BOOST_CHECK(printed.source == metric_spec::from::pattern);
   BOOST_TEST(printed.expression == "time: *([-+0-9.eE]+)");
   BOOST_TEST(printed.unit == "ms");
@@ -127,12 +128,13 @@ BOOST_AUTO_TEST_CASE(the_compiler_follows_from_the_source) {
 }
 
 BOOST_AUTO_TEST_CASE(the_headers_that_lie_beside_it_are_sources_too) {
-  const auto s = spec_of_draft(draft_of_source("k", {"src/k.cpp", "#include \"a.hpp\"\n#include \"elsewhere.hpp\"\nint main() {}",
-                                                     [](const std::string& name) -> std::optional<std::string> {
-                                                       if (name == "a.hpp") return "#include \"b.hpp\"\n";
-                                                       if (name == "b.hpp") return "#include \"a.hpp\"\n";
-                                                       return std::nullopt;
-                                                     }}));
+  const auto s =
+      spec_of_draft(draft_of_source("k", {"src/k.cpp", "#include \"a.hpp\"\n#include \"elsewhere.hpp\"\nint main() {}",
+                                          [](const std::string& name) -> std::optional<std::string> {
+                                            if (name == "a.hpp") return "#include \"b.hpp\"\n";
+                                            if (name == "b.hpp") return "#include \"a.hpp\"\n";
+                                            return std::nullopt;
+                                          }}));
   BOOST_CHECK((s.build->sources == std::vector<std::string>{"src/k.cpp", "src/a.hpp", "src/b.hpp"}));
 }
 
@@ -169,7 +171,8 @@ BOOST_AUTO_TEST_CASE(a_space_keeps_its_values_and_constraints) {
   task_spec t;
   t.name = "conv";
   t.file = "x/conv.json";
-  t.parameters = {{"tile", value_expression{"[2**i for i in range(3)]"}}, {"mode", value_list{{value("a: b"), value("c")}}}};
+  t.parameters = {{"tile", value_expression{"[2**i for i in range(3)]"}},
+                  {"mode", value_list{{value("a: b"), value("c")}}}};
   t.parameters[0].standard = value(2);
   t.constraints = {{"tile > 1 or mode == 'c'"}};
   t.search.trials = 17;
@@ -177,7 +180,8 @@ BOOST_AUTO_TEST_CASE(a_space_keeps_its_values_and_constraints) {
   BOOST_REQUIRE(space.ok());
   const auto s = spec_of_draft(draft_of_space(t, **space));
   BOOST_TEST(s.name == "conv");
-  BOOST_CHECK((std::get<value_list>(s.parameters[0].domain).values == std::vector<value>{value(1), value(2), value(4)}));
+  BOOST_CHECK(
+      (std::get<value_list>(s.parameters[0].domain).values == std::vector<value>{value(1), value(2), value(4)}));
   BOOST_CHECK(s.parameters[0].standard == value(2));
   BOOST_CHECK((std::get<value_list>(s.parameters[1].domain).values == std::vector<value>{value("a: b"), value("c")}));
   BOOST_REQUIRE_EQUAL(s.constraints.size(), 1u);

@@ -59,7 +59,8 @@ BOOST_AUTO_TEST_CASE(no_line_of_text_is_taken_for_a_request) {
     for (const auto line : split(text, '\n')) {
       if (line.starts_with("'")) BOOST_ERROR(file << ": " << line);
       if (!line.starts_with('.')) continue;
-      const std::string word(line.substr(1, line.find(' ') == std::string_view::npos ? line.size() : line.find(' ') - 1));
+      const std::string word(
+          line.substr(1, line.find(' ') == std::string_view::npos ? line.size() : line.find(' ') - 1));
       BOOST_TEST(requests.contains(word), file << ": " << line);
       examples += word == "EX" ? 1 : word == "EE" ? -1 : 0;
     }

@@ -2,7 +2,6 @@
 #include "tests/scenarios/attune_process.hpp"
 
 #include <boost/test/unit_test.hpp>
-
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -81,7 +80,8 @@ std::string page_answer(int port, const std::string& method, const std::string& 
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   std::string out;
   if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
-    const auto ask = method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    const auto ask =
+        method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     if (::send(s, ask.data(), ask.size(), MSG_NOSIGNAL) > 0) {
       char part[65536];
       for (ssize_t n; (n = ::recv(s, part, sizeof part, 0)) > 0;) out.append(part, static_cast<std::size_t>(n));

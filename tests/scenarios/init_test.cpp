@@ -12,7 +12,6 @@ namespace {
 
 constexpr const char* source = R"(#include <cstdio>
 #include <chrono>
-#include "shape.hpp"
 #ifndef TILE
 #define TILE 8
 #endif
@@ -37,7 +36,7 @@ BOOST_AUTO_TEST_SUITE(drafting)
 
 BOOST_AUTO_TEST_CASE(a_draft_for_a_source_is_taken_by_space_and_tune) {
   const scenario s;
-  s.write("loop.cpp", source);
+  s.write("loop.cpp", std::string("#include \"shape.hpp\"\n") + source);
   s.write("shape.hpp", "#define SIZE 4096\n");
   const auto made = s.attune({"init", "loop.cpp", "--json"});
   BOOST_REQUIRE_MESSAGE(made.exit == 0, made.told());

@@ -115,13 +115,15 @@ BOOST_AUTO_TEST_CASE(the_references_are_whole) {
   }
   const scenario s;
   const auto help = s.attune({"--help"}).out;
-  for (auto at = help.find("\n  ", help.find("Subcommands:")); at != std::string::npos; at = help.find("\n  ", at + 1)) {
+  for (auto at = help.find("\n  ", help.find("Subcommands:")); at != std::string::npos;
+       at = help.find("\n  ", at + 1)) {
     const auto name = help.substr(at + 3, help.find(' ', at + 3) - at - 3);
     if (!name.empty())
       BOOST_TEST((commands.find("`attune " + name) != std::string::npos), "commands.md does not name " << name);
   }
   for (const auto& page : pages())
-    if (page != "README") BOOST_TEST((index.find("(" + page + ".md") != std::string::npos), "the index misses " << page);
+    if (page != "README")
+      BOOST_TEST((index.find("(" + page + ".md") != std::string::npos), "the index misses " << page);
 }
 
 /// A page that is linked is there.

@@ -97,10 +97,10 @@ std::string fleet_of_two() {
 /// The axe engine (axe-core, MPL), where it is installed: $ATTUNE_AXE, or where npm puts what is global.
 std::string axe_script() {
   const char* given = std::getenv("ATTUNE_AXE");
-  for (const std::string path : {std::string(given == nullptr ? "" : given),
-                                 std::string("/usr/local/lib/node_modules/axe-core/axe.min.js"),
-                                 std::string("/usr/lib/node_modules/axe-core/axe.min.js"),
-                                 std::string("/usr/share/nodejs/axe-core/axe.min.js")}) {
+  for (const std::string path :
+       {std::string(given == nullptr ? "" : given), std::string("/usr/local/lib/node_modules/axe-core/axe.min.js"),
+        std::string("/usr/lib/node_modules/axe-core/axe.min.js"),
+        std::string("/usr/share/nodejs/axe-core/axe.min.js")}) {
     std::ifstream file(path, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!path.empty() && !text.empty()) return text;
@@ -109,7 +109,8 @@ std::string axe_script() {
 }
 
 /// What axe finds against WCAG 2.1 A and AA and its best practices, a line each.
-constexpr const char* axe_judge = R"JS(axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})
+constexpr const char* axe_judge =
+    R"JS(axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})
   .then((r) => r.violations.flatMap((v) => v.nodes.slice(0, 5).map((n) => `${v.id} (${v.impact}): ${n.target.join(' ')} ${n.html.slice(0, 120)}`))))JS";
 
 } // namespace
@@ -172,7 +173,8 @@ BOOST_AUTO_TEST_CASE(what_a_model_expected_is_drawn_against_what_came) {
   chromium->size(1366, 900);
   chromium->open(board->url() + "#search");
   const std::string cards = "[...document.querySelectorAll('main section.card')].some((c) => c.checkVisibility() && ";
-  chromium->until(cards + "c.innerText.includes('prediction against the measurement') && /τ -?[0-9.−]+/.test(c.innerText))");
+  chromium->until(cards +
+                  "c.innerText.includes('prediction against the measurement') && /τ -?[0-9.−]+/.test(c.innerText))");
   chromium->until(cards + "c.innerText.includes('Offline and online'))");
   quiet(board->url());
 }
