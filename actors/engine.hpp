@@ -26,6 +26,7 @@ namespace attune::actors {
 struct cache_statistics;
 struct tuning_report;
 struct tuner_status;
+struct event;
 struct event_batch;
 struct graph_handles;
 struct session_handle;
