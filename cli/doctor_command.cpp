@@ -2,6 +2,7 @@
 #include "cli/json.hpp"
 #include "cli/machine.hpp"
 #include "cli/render.hpp"
+#include "core/text.hpp"
 
 #include <ostream>
 

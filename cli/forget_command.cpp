@@ -2,6 +2,7 @@
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
 #include "core/clock.hpp"
+#include "core/text.hpp"
 
 #include <ostream>
 
