@@ -72,6 +72,7 @@ opener_actor::behavior_type opener(opener_actor::stateful_pointer<opener_state> 
 
 struct joint_session::impl {
   caf::actor_system* system = nullptr;
+  std::function<void()> turn; ///< engine_options::turn
   allocator_actor dealer;
   opener_actor opens;
   std::mutex lock;

@@ -12,6 +12,7 @@
 #include "actors/scheduler.hpp"
 #include "actors/similar.hpp"
 #include "actors/tuner.hpp"
+#include "actors/turns.hpp"
 #include "actors/worker.hpp"
 #include "measure/callable_runner.hpp"
 #include "measure/command_builder.hpp"
@@ -33,6 +34,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -223,6 +225,7 @@ std::string session_id(const task& of, bool near, bool shared) {
 
 struct session::impl {
   caf::actor_system* system = nullptr;
+  std::function<void()> turn; ///< engine_options::turn
   tuner_actor tuner;
   std::mutex lock;
   report_ptr report;
@@ -236,7 +239,7 @@ std::shared_ptr<const tuning_report> session::wait() {
   for (;;) {
     if (auto report = wait_for(std::chrono::hours(1))) return report;
     const std::lock_guard guard(impl_->lock);
-    if (impl_->gone) return nullptr;
+    if (impl_->gone || impl_->turn) return nullptr;
   }
 }
 
@@ -247,12 +250,14 @@ std::shared_ptr<const tuning_report> session::wait_for(nanoseconds limit) {
   }
   caf::scoped_actor self{*impl_->system};
   report_ptr got;
-  self->request(impl_->tuner, std::chrono::duration_cast<std::chrono::milliseconds>(limit), atom::report::value)
-      .receive([&](const report_ptr& r) { got = r; },
-               [&](const caf::error& e) {
-                 const std::lock_guard guard(impl_->lock);
-                 impl_->gone = e != caf::sec::request_timeout;
-               });
+  auto asked =
+      self->request(impl_->tuner, std::chrono::duration_cast<std::chrono::milliseconds>(limit), atom::report::value);
+  if (may_receive(self, impl_->turn))
+    asked.receive([&](const report_ptr& r) { got = r; },
+                  [&](const caf::error& e) {
+                    const std::lock_guard guard(impl_->lock);
+                    impl_->gone = e != caf::sec::request_timeout;
+                  });
   const std::lock_guard guard(impl_->lock);
   if (got) impl_->report = got;
   return got;
@@ -305,8 +310,9 @@ void session::resume() { caf::anon_send(impl_->tuner, atom::resume::value); }
 tuner_status session::progress() {
   tuner_status out;
   caf::scoped_actor self{*impl_->system};
-  self->request(impl_->tuner, patience, atom::status::value)
-      .receive([&](const tuner_status& s) { out = s; }, [&](const caf::error&) { out.finished = true; });
+  auto asked = self->request(impl_->tuner, patience, atom::status::value);
+  if (may_receive(self, impl_->turn))
+    asked.receive([&](const tuner_status& s) { out = s; }, [&](const caf::error&) { out.finished = true; });
   return out;
 }
 
@@ -433,12 +439,14 @@ void engine::impl::spawn_all() {
   recorder_options recording;
   recording.give_up_after = options.store_patience;
   // The actors with threads of their own: two wait for a disk, one trains.
-  recorder = store ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
-                   : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
+  const bool threads = !options.turn;
+  recorder = store && threads ? system->spawn<caf::detached>(actors::recorder, std::move(sink), cache, watch, recording)
+                              : system->spawn(actors::recorder, std::move(sink), cache, watch, recording);
 
-  if (store)
-    archive = system->spawn<caf::detached>(
-        actors::archive, [s = store.get()](std::span<const trial_ptr> asked) { return s->recall(asked); });
+  if (store) {
+    const auto source = [s = store.get()](std::span<const trial_ptr> asked) { return s->recall(asked); };
+    archive = threads ? system->spawn<caf::detached>(actors::archive, source) : system->spawn(actors::archive, source);
+  }
 
   scheduler_options scheduling;
   const auto slots = options.apart ? 0 : static_cast<std::uint32_t>(places.slots.size());
@@ -463,7 +471,8 @@ void engine::impl::spawn_all() {
   scheduler = system->spawn(actors::scheduler, recorder, watch, scheduling);
   caf::anon_send(cache, atom::wire::value, scheduler, recorder, archive);
   // An objective that is called between two messages is over before anything else begins.
-  model = system->spawn<caf::detached>(actors::model, true, options.inline_callables ? scheduler_actor() : scheduler);
+  const auto asks = options.inline_callables ? scheduler_actor() : scheduler;
+  model = threads ? system->spawn<caf::detached>(actors::model, true, asks) : system->spawn(actors::model, false, asks);
 
   processes = std::make_shared<lazy_supervisor>(options.subreaper);
   using calling = measure::callable_runner::calling;
@@ -524,10 +533,12 @@ void engine::impl::stop_all() {
   for (const auto& j : together) {
     caf::scoped_actor self{*system};
     // Once it has reported, its opener opens nothing any more.
-    self->request(j->dealer, patience, atom::report::value)
-        .receive([&](const joint_report_ptr& r) { j->report = r; }, [](const caf::error&) {});
+    auto asked = self->request(j->dealer, patience, atom::report::value);
+    if (may_receive(self, options.turn))
+      asked.receive([&](const joint_report_ptr& r) { j->report = r; }, [](const caf::error&) {});
     for (const auto& who : {caf::actor_cast<caf::actor>(j->dealer), caf::actor_cast<caf::actor>(j->opens)}) {
       caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
+      if (options.turn) options.turn();
       self->wait_for(who);
     }
   }
@@ -542,13 +553,14 @@ void engine::impl::stop_all() {
     caf::scoped_actor self{*system};
     self->send(cache, atom::flush::value);
     // Through the cache first, whose write-behind must reach the recorder before it is asked to flush.
-    self->request(cache, patience, atom::statistic::value)
-        .receive([](const cache_statistics&) {}, [](const caf::error&) {});
-    self->request(recorder, patience, atom::flush::value).receive([](caf::ok_atom) {}, [](const caf::error&) {});
+    auto through = self->request(cache, patience, atom::statistic::value);
+    if (may_receive(self, options.turn)) through.receive([](const cache_statistics&) {}, [](const caf::error&) {});
+    auto written = self->request(recorder, patience, atom::flush::value);
+    if (may_receive(self, options.turn)) written.receive([](caf::ok_atom) {}, [](const caf::error&) {});
     // What was told of the last trials goes to whoever watches, too.
     self->send(watch.to, atom::flush::value);
-    self->request(watch.to, patience, atom::snapshot::value)
-        .receive([](const monitor_snapshot&) {}, [](const caf::error&) {});
+    auto passed = self->request(watch.to, patience, atom::snapshot::value);
+    if (may_receive(self, options.turn)) passed.receive([](const monitor_snapshot&) {}, [](const caf::error&) {});
     std::vector<caf::strong_actor_ptr> all;
     const auto end = [&](const auto& who) {
       if (who) all.push_back(caf::actor_cast<caf::strong_actor_ptr>(who));
@@ -569,6 +581,7 @@ void engine::impl::stop_all() {
     end(model);
     end(watch.to);
     for (const auto& who : all) caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
+    if (options.turn) options.turn();
     for (const auto& who : all) self->wait_for(caf::actor_cast<caf::actor>(who));
     for (const auto& s : open) {
       const std::lock_guard guard(s->lock);
@@ -609,14 +622,23 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
     if (!opened) return opened.err();
     i->store = std::move(*opened);
   }
-  if (i->options.host != nullptr) {
-    i->system = i->options.host;
-  } else {
-    i->config = std::make_unique<quiet_config>();
-    i->own = std::make_unique<caf::actor_system>(*i->config);
-    i->system = i->own.get();
+  try {
+    if (i->options.host != nullptr) {
+      i->system = i->options.host;
+    } else {
+      i->config = std::make_unique<quiet_config>();
+      i->own = std::make_unique<caf::actor_system>(*i->config);
+      i->system = i->own.get();
+    }
+    i->spawn_all();
+  } catch (const std::system_error& e) {
+    // CAF counts a thread before it starts it, and would wait for its end: what was begun is left as it is.
+    static_cast<void>(i.release());
+    return error{errc::internal,
+                 "no thread can be started: " + e.code().message() +
+                     ": the limit of processes (ulimit -u) or of memory is reached",
+                 {}};
   }
-  i->spawn_all();
   return std::unique_ptr<engine>(new engine(std::move(i)));
 }
 
@@ -633,6 +655,7 @@ namespace {
 
 /// A step of a session's past, for whoever deals.
 budget_step past_step(const storage::session_step& s) {
+  if (!s.result) return {}; // an estimate
   const auto* m = s.result->measured();
   return {m != nullptr ? std::optional(m->value) : std::nullopt, 0, s.result->at,
           s.from_cache ? nanoseconds(0) : s.result->phases.run};
@@ -743,7 +766,9 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
           setup->search->replay_amendment(step, s.config, s.key, s.result, *s.amends);
         else
           setup->search->replay(step, s.config, s.key, s.result);
-        if (part != nullptr && part->past != nullptr && !s.amends) part->past->push_back(past_step(s));
+        const auto* failed = s.result ? s.result->failed() : nullptr;
+        const bool counts = failed == nullptr || failed->kind != failure_kind::internal;
+        if (part != nullptr && part->past != nullptr && !s.amends && counts) part->past->push_back(past_step(s));
       });
       if (!read) return read.err();
     }
@@ -752,6 +777,7 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
     if (const auto filled = fill_from_earlier(request.of, *request.over); !filled) return filled.err();
   auto open = std::make_shared<session::impl>();
   open->system = system;
+  open->turn = options.turn;
   open->tuner = system->spawn(tuner, setup, cache, scheduler, recorder, watch);
   {
     const std::lock_guard guard(lock);
@@ -820,6 +846,7 @@ result<joint_session> engine::tune_together(const joint_request& request) {
   auto setup = std::make_shared<allocator_setup>();
   auto joint = std::make_shared<joint_session::impl>();
   joint->system = i.system;
+  joint->turn = i.options.turn;
   joint->sessions.resize(request.tasks.size());
   std::vector<task_ptr> tasks;
   std::map<std::pair<std::string, std::string>, std::uint32_t> kinds;
@@ -916,10 +943,10 @@ result<joint_session> engine::tune_together(const joint_request& request) {
     whole->sessions[member] = session(*got);
     return {caf::actor_cast<caf::strong_actor_ptr>((*got)->tuner), std::nullopt};
   };
-  joint->opens = i.system->spawn<caf::detached>(
-      opener, open_task([open](const allocator_actor& dealer, std::size_t member, storage::record_id up_to) {
-        return open(dealer, member, up_to, nullptr);
-      }));
+  const open_task opens([open](const allocator_actor& dealer, std::size_t member, storage::record_id up_to) {
+    return open(dealer, member, up_to, nullptr);
+  });
+  joint->opens = i.options.turn ? i.system->spawn(opener, opens) : i.system->spawn<caf::detached>(opener, opens);
   joint->dealer = i.system->spawn(allocator, joint->opens, i.watch);
   {
     const std::lock_guard guard(impl_->lock);
@@ -954,8 +981,8 @@ void engine::note(event e) {
 void engine::subscribe(std::function<void(const event_batch&)> watch) {
   auto w = impl_->system->spawn(watcher, std::move(watch));
   caf::scoped_actor self{*impl_->system};
-  self->request(impl_->watch.to, patience, atom::subscribe::value, w)
-      .receive([](caf::ok_atom) {}, [](const caf::error&) {});
+  auto asked = self->request(impl_->watch.to, patience, atom::subscribe::value, w);
+  if (may_receive(self, impl_->options.turn)) asked.receive([](caf::ok_atom) {}, [](const caf::error&) {});
   const std::lock_guard guard(impl_->lock);
   impl_->watchers.push_back(std::move(w));
 }
@@ -993,8 +1020,9 @@ const std::string& engine::remark() const noexcept { return impl_->places.remark
 cache_statistics engine::cache_counts() {
   cache_statistics out;
   caf::scoped_actor self{*impl_->system};
-  self->request(impl_->cache, patience, atom::statistic::value)
-      .receive([&](const cache_statistics& s) { out = s; }, [](const caf::error&) {});
+  auto asked = self->request(impl_->cache, patience, atom::statistic::value);
+  if (may_receive(self, impl_->options.turn))
+    asked.receive([&](const cache_statistics& s) { out = s; }, [](const caf::error&) {});
   return out;
 }
 

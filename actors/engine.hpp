@@ -48,6 +48,10 @@ struct engine_options {
   /// The host's actor system; null: the engine makes its own (one worker that sleeps when there is nothing to do). It
   /// must outlive the engine. A host's system should not spin while runs are timed: `scheduler.policy` = "sharing".
   caf::actor_system* host = nullptr;
+  /// With a host whose system runs only when it is told to (a deterministic scheduler): lets its actors do what they
+  /// have to do just now. Then no actor has a thread of its own, and the engine waits for nothing: what is not there
+  /// after such a turn counts as not come in time. Empty: the system runs by itself.
+  std::function<void()> turn;
   storage::cache_limits cache;
   /// Timed runs at once on this machine; `by_noise()`: as many as do not disturb each other. Several have cores of
   /// their own (measure/topology.hpp).

@@ -1,6 +1,7 @@
 #include "actors/joint.hpp"
 
 #include "actors/allocator.hpp"
+#include "actors/turns.hpp"
 
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
@@ -19,9 +20,12 @@ std::shared_ptr<const joint_report> joint_session::wait() {
     caf::scoped_actor self{*impl_->system};
     joint_report_ptr got;
     bool gone = false;
-    self->request(dealer, std::chrono::minutes(60), atom::report::value)
-        .receive([&](const joint_report_ptr& r) { got = r; },
-                 [&](const caf::error& e) { gone = e != caf::sec::request_timeout; });
+    auto asked = self->request(dealer, std::chrono::minutes(60), atom::report::value);
+    if (may_receive(self, impl_->turn))
+      asked.receive([&](const joint_report_ptr& r) { got = r; },
+                    [&](const caf::error& e) { gone = e != caf::sec::request_timeout; });
+    else
+      gone = true;
     const std::lock_guard guard(impl_->lock);
     if (got) impl_->report = got;
     if (got || gone) return impl_->report;
@@ -37,8 +41,8 @@ bool joint_session::ended() {
   }
   caf::scoped_actor self{*impl_->system};
   bool out = true;
-  self->request(dealer, std::chrono::seconds(60), atom::status::value)
-      .receive([&](bool over) { out = over; }, [](const caf::error&) {});
+  auto asked = self->request(dealer, std::chrono::seconds(60), atom::status::value);
+  if (may_receive(self, impl_->turn)) asked.receive([&](bool over) { out = over; }, [](const caf::error&) {});
   return out;
 }
 

@@ -1,13 +1,14 @@
 #include "cli/commands.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/json.hpp"
+#include "cli/secret.hpp"
 #include "cli/store_access.hpp"
 #include "web/dashboard.hpp"
 
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <ostream>
+#include <utility>
 
 namespace attune::cli {
 
@@ -39,7 +40,7 @@ int run_dashboard(const dashboard_options& options, const std::string& folder, o
   const auto at = web::parse_listen(options.listen);
   if (!at) return io.fail(at.err());
   how.at = *at;
-  if (const char* token = std::getenv("ATTUNE_DASHBOARD_TOKEN"); token != nullptr) how.token = token;
+  if (auto token = take_secret("ATTUNE_DASHBOARD_TOKEN")) how.token = std::move(*token);
   auto made = web::dashboard::start(how, [store = shown]() -> std::shared_ptr<const storage::store> { return store; });
   if (!made) return io.fail(made.err());
   if (auto added = (*made)->add_stored_sessions(sessions_shown); !added) return io.fail(added.err());

@@ -4,7 +4,9 @@
 #include "cli/interrupts.hpp"
 #include "cli/json.hpp"
 #include "cli/render.hpp"
+#include "cli/secret.hpp"
 #include "cli/tune_end.hpp"
+#include "measure/scratch.hpp"
 #include "net/address.hpp"
 #include "net/fleet/hub.hpp"
 #include "net/fleet/local_peer.hpp"
@@ -20,8 +22,8 @@
 
 #include <condition_variable>
 #include <csignal>
-#include <cstdlib>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <ostream>
 #include <thread>
@@ -41,6 +43,9 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
         {errc::store_unusable, "no folder for the store is known: give --store DIR or set ATTUNE_STORE", {}});
   auto at = net::parse_address(options.listen, true);
   if (!at) return io.fail(at.err());
+  // Where it builds. A machine on which nothing can be run is told before anything is begun.
+  if (const auto room = measure::scratch::open({}); !room) return io.fail(room.err());
+  const auto secret = take_secret("ATTUNE_DASHBOARD_TOKEN");
   // Signals first: one that comes while the store is opened must not be lost.
   std::mutex lock;
   std::condition_variable ended;
@@ -76,10 +81,13 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   auto work = asio::make_work_guard(loop);
   std::thread wire([&loop] { loop.run(); });
   const auto stop = [&] {
+    if (!wire.joinable()) return;
     work.reset();
     loop.stop();
     wire.join();
   };
+  // Also where something throws, for want of a thread.
+  const std::shared_ptr<void> at_the_end(nullptr, [&](void*) { stop(); });
 
   std::mutex saying;
   net::fleet::hub_options how;
@@ -149,7 +157,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     const auto where_shown = web::parse_listen(*options.dashboard);
     if (!where_shown) return shut(), io.fail(where_shown.err());
     shown.at = *where_shown;
-    if (const char* token = std::getenv("ATTUNE_DASHBOARD_TOKEN"); token != nullptr) shown.token = token;
+    shown.token = secret.value_or("");
     auto* const h = hub->get();
     auto made = web::dashboard::start(
         shown, [h]() -> std::shared_ptr<const storage::store> { return h->view(); },

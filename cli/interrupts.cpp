@@ -36,6 +36,7 @@ struct interrupts::impl {
 
 interrupts::interrupts(std::function<void(int)> stop) : impl_(std::make_unique<impl>()) {
   impl_->stop = std::move(stop);
+  std::signal(SIGPIPE, SIG_IGN);
   impl_->wait();
   impl_->thread = std::thread([i = impl_.get()] { i->loop.run(); });
 }

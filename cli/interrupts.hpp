@@ -7,7 +7,8 @@ namespace attune::cli {
 
 /// Takes SIGINT and SIGTERM for as long as it lives. The first calls `stop` (on a thread of its own); the second ends
 /// the process at once, with 128 and the signal's number as its exit code: nothing that was told is lost by that, and
-/// the children die with the process. One at a time in a process.
+/// the children die with the process. From the first on SIGPIPE is ignored: long work does not end because whoever
+/// watched it has gone. One at a time in a process.
 class interrupts {
 public:
   explicit interrupts(std::function<void(int signal)> stop);

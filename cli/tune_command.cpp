@@ -12,6 +12,7 @@
 #include "cli/tune_end.hpp"
 #include "cli/tune_watch.hpp"
 #include "core/text.hpp"
+#include "measure/scratch.hpp"
 #include "net/shared_store.hpp"
 #include "storage/store_port.hpp"
 
@@ -261,6 +262,9 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
       io.out() << render_plan(*planned, store);
     return exit_code::done;
   }
+
+  // A machine on which nothing can be run is told before anything is begun.
+  if (const auto room = measure::scratch::open({}); !room) return io.fail(room.err());
 
   std::ofstream drawing;
   if (!options.svg.empty()) {

@@ -2,13 +2,14 @@
 
 #include "actors/engine.hpp"
 #include "actors/messages.hpp"
+#include "cli/secret.hpp"
 #include "storage/store_port.hpp"
 #include "web/dashboard.hpp"
 #include "web/event_json.hpp"
 
-#include <cstdlib>
 #include <mutex>
 #include <ostream>
+#include <utility>
 
 namespace attune::cli {
 
@@ -71,7 +72,7 @@ status tune_watch::start() {
   auto at = web::parse_listen(*impl_->options.dashboard);
   if (!at) return at.err();
   how.at = *at;
-  if (const char* token = std::getenv("ATTUNE_DASHBOARD_TOKEN"); token != nullptr) how.token = token;
+  if (auto token = take_secret("ATTUNE_DASHBOARD_TOKEN")) how.token = std::move(*token);
   auto made = web::dashboard::start(how, [this] { return impl_->read(); });
   if (!made) return made.err();
   impl_->board = std::move(*made);

@@ -19,6 +19,7 @@ struct command_builder::job : std::enable_shared_from_this<job> {
   bool cancelled = false;
 
   void finish(std::variant<artifact_ptr, failure> data, const process_result& ended) {
+    if (auto* failed = std::get_if<failure>(&data); failed && made) blame_lost_folder(*failed, made->directory);
     build_result out{std::move(data), clock->monotonic() - begun, ended.used, ended.notes};
     made.reset(); // a failed build's folder is gone before it is told
     done(std::move(out));

@@ -20,12 +20,17 @@ namespace attune::measure {
 
 namespace {
 
-/// The end of a file: a number is looked for from its end. The reason where it cannot be read.
+/// Whether it is this process that lacks something, not the file.
+bool is_own_want(int code) { return code == EMFILE || code == ENFILE || code == ENOMEM; }
+
+/// The end of a file: a number is looked for from its end. The reason where it cannot be read: errc::internal where
+/// that is for want of descriptors or memory.
 result<std::string> read_end(const std::string& path) {
   descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!file || fstat(file.get(), &info) != 0)
-    return error{errc::io, "cannot read '" + path + "': " + std::strerror(errno), {}};
+    return error{
+        is_own_want(errno) ? errc::internal : errc::io, "cannot read '" + path + "': " + std::strerror(errno), {}};
   if (!S_ISREG(info.st_mode)) return error{errc::io, "'" + path + "' is not a file", {}};
   // Marked before the run by a time that no writer leaves.
   if (info.st_mtim.tv_sec == 0 && info.st_mtim.tv_nsec == 0)
@@ -84,6 +89,7 @@ struct command_runner::job : std::enable_shared_from_this<job> {
 
   void finish(decltype(run_result::data) data) {
     out.data = std::move(data);
+    if (auto* failed = std::get_if<failure>(&out.data); failed && built) blame_lost_folder(*failed, built->directory);
     out.elapsed = options.clock->monotonic() - begun;
     built.reset();
     done(std::move(out));
@@ -256,6 +262,10 @@ struct command_runner::job : std::enable_shared_from_this<job> {
       if (!files[i].empty()) {
         auto content = read_end(files[i]);
         readable = content.ok();
+        if (!readable && content.err().code == errc::internal) {
+          fail(failure_kind::internal, content.err().message);
+          return false;
+        }
         if (readable)
           run.file = std::move(*content);
         else

@@ -299,6 +299,8 @@ std::string explain(const launch_result& result, const launch_request& request) 
 
 bool is_infrastructure(const launch_result& result) noexcept {
   if (result.failed == launch_result::step::clone || result.failed == launch_result::step::counter) return true;
+  // The folder of the spec or of the trial, which were there when the search began.
+  if (result.failed == launch_result::step::directory) return true;
   switch (result.code) {
   case EAGAIN:
   case ENOMEM:

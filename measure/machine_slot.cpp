@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -99,6 +100,7 @@ result<std::shared_ptr<machine_slot>> machine_slot::open(const std::string& file
 
 bool machine_slot::acquire(callback granted) {
   auto& s = *state_;
+  turn at_once;
   {
     const std::lock_guard guard(s.guard);
     const bool free = !s.helper && s.take(s.gate, false) && s.take(s.slot, false);
@@ -109,12 +111,19 @@ bool machine_slot::acquire(callback granted) {
       s.pending = std::move(granted);
       s.since = system_time().monotonic();
       ++s.ticket;
-      if (!std::exchange(s.helper, true)) std::thread([s = state_] { wait_for_turn(s); }).detach();
-      std::thread([s = state_, ticket = s.ticket] { watch_patience(s, ticket); }).detach();
-      return false;
+      try {
+        if (!s.helper) std::thread([s = state_] { wait_for_turn(s); }).detach();
+        s.helper = true;
+        std::thread([s = state_, ticket = s.ticket] { watch_patience(s, ticket); }).detach();
+        return false;
+      } catch (const std::system_error&) {
+        // Without a thread nobody can wait for it.
+        granted = std::exchange(s.pending, nullptr);
+        at_once.alone = false;
+      }
     }
   }
-  granted({});
+  granted(at_once);
   return true;
 }
 

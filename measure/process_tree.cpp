@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -19,6 +20,9 @@
 namespace attune::measure {
 
 namespace {
+
+/// Whether it is this process that lacks something, not the file.
+bool in_want(int code) { return code == EMFILE || code == ENFILE || code == ENOMEM; }
 
 template <std::size_t Size>
 std::string_view read_small(const char* path, std::array<char, Size>& buffer) {
@@ -41,11 +45,13 @@ bool among(std::span<const pid_t> pids, pid_t pid) { return std::find(pids.begin
 
 } // namespace
 
-std::optional<process_entry> read_process(pid_t pid) {
+std::optional<process_entry> read_process(pid_t pid, bool* blind) {
   std::array<char, 32> path{};
   std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
   std::array<char, 1024> buffer;
+  errno = 0;
   auto text = read_small(path.data(), buffer);
+  if (text.empty() && blind != nullptr && in_want(errno)) *blind = true;
   // The second field is the program's name in parentheses and may hold anything, also parentheses.
   auto close = text.rfind(')');
   if (close == std::string_view::npos || close + 3 >= text.size()) return std::nullopt;
@@ -61,16 +67,19 @@ std::optional<process_entry> read_process(pid_t pid) {
   return entry;
 }
 
-std::vector<process_entry> list_processes() {
+std::vector<process_entry> list_processes(bool* blind) {
   std::vector<process_entry> out;
   std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
-  if (!folder) return out;
+  if (!folder) {
+    if (blind != nullptr) *blind = true;
+    return out;
+  }
   while (const dirent* item = readdir(folder.get())) { // NOLINT(concurrency-mt-unsafe): each stream has one reader
     pid_t pid = 0;
     std::string_view name = item->d_name;
     auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (code != std::errc{} || end != name.data() + name.size()) continue;
-    if (auto entry = read_process(pid)) out.push_back(*entry);
+    if (auto entry = read_process(pid, blind)) out.push_back(*entry);
   }
   return out;
 }

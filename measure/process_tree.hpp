@@ -19,11 +19,13 @@ struct process_entry {
   bool dead() const noexcept { return state == 'Z' || state == 'X'; }
 };
 
-/// What /proc says of `pid`; none where there is no such process.
-std::optional<process_entry> read_process(pid_t pid);
+/// What /proc says of `pid`; none where there is no such process. Where it cannot be looked at for want of descriptors
+/// or memory it is none as well, and `*blind` becomes true.
+std::optional<process_entry> read_process(pid_t pid, bool* blind = nullptr);
 
-/// Every process that this one can see. One directory listing and one file a process.
-std::vector<process_entry> list_processes();
+/// Every process that this one can see. One directory listing and one file a process. `*blind` becomes true where some
+/// may be missing, for want of descriptors or memory.
+std::vector<process_entry> list_processes(bool* blind = nullptr);
 
 /// The name of the environment entry that marks every process of a trial.
 inline constexpr std::string_view mark_name = "ATTUNE_TRIAL";

@@ -49,6 +49,22 @@ void sweep(const fs::path& temporary) {
   }
 }
 
+/// Makes the root and holds it.
+result<descriptor> make_root(const std::string& root) {
+  if (mkdir(root.c_str(), 0700) != 0)
+    return error{errc::invalid_spec,
+                 "cannot make the private folder '" + root + "': " + std::strerror(errno) +
+                     " (set TMPDIR to a folder that can be written)",
+                 {}};
+  descriptor lock(::open((root + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    std::string why = std::strerror(errno);
+    remove_tree(root);
+    return error{errc::io, "cannot lock the private folder '" + root + "': " + why, {}};
+  }
+  return lock;
+}
+
 } // namespace
 
 std::string process_stamp::text() const {
@@ -69,14 +85,17 @@ bool process_stamp::read(std::string_view text) {
 
 bool process_stamp::gone() const {
   if (name_space != own_stamp().name_space) return false;
-  auto entry = read_process(pid);
-  return !entry || entry->start != start || entry->dead();
+  bool blind = false;
+  auto entry = read_process(pid, &blind);
+  // Who cannot be looked at is there.
+  if (!entry) return !blind;
+  return entry->start != start || entry->dead();
 }
 
 const process_stamp& own_stamp() {
   // Compared with getpid(): a host that forks makes a new process with the old answer in its memory.
   thread_local process_stamp stamp;
-  if (stamp.pid == getpid()) return stamp;
+  if (stamp.pid == getpid() && stamp.start != 0) return stamp;
   struct stat info {};
   if (stat("/proc/self/ns/pid", &info) == 0) stamp.name_space = info.st_ino;
   stamp.pid = getpid();
@@ -96,27 +115,30 @@ result<std::unique_ptr<scratch>> scratch::open(const std::string& temporary) {
   // More than one supervisor may live in a process, one after the other or together.
   static std::atomic<unsigned> serial{0};
   std::string root = base + "/" + root_prefix() + own_stamp().text() + "-" + std::to_string(serial++);
-  if (mkdir(root.c_str(), 0700) != 0)
-    return error{errc::io,
-                 "cannot make the private folder '" + root + "': " + std::strerror(errno) +
-                     " (set TMPDIR to a folder that can be written)",
-                 {}};
-  descriptor lock(::open((root + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    std::string why = std::strerror(errno);
-    remove_tree(root);
-    return error{errc::io, "cannot lock the private folder '" + root + "': " + why, {}};
-  }
-  return std::unique_ptr<scratch>(new scratch(std::move(root), std::move(lock)));
+  auto lock = make_root(root);
+  if (!lock) return lock.err();
+  return std::unique_ptr<scratch>(new scratch(std::move(root), std::move(*lock)));
 }
 
 scratch::~scratch() { remove_tree(root_); }
 
 result<std::string> scratch::make_folder() {
   std::string path = root_ + "/t" + std::to_string(made_++);
-  if (mkdir(path.c_str(), 0700) != 0)
-    return error{errc::io, "cannot make the folder '" + path + "': " + std::strerror(errno), {}};
-  return path;
+  if (mkdir(path.c_str(), 0700) == 0) return path;
+  int code = errno;
+  if (code == ENOENT) {
+    const std::lock_guard guard(remaking_);
+    std::error_code ignored;
+    fs::create_directories(fs::path(root_).parent_path(), ignored);
+    if (!fs::exists(root_, ignored)) {
+      auto lock = make_root(root_);
+      if (!lock) return lock.err();
+      lock_ = std::move(*lock);
+    }
+    if (mkdir(path.c_str(), 0700) == 0) return path;
+    code = errno;
+  }
+  return error{errc::io, "cannot make the folder '" + path + "': " + std::strerror(code), {}};
 }
 
 void remove_tree(const std::string& folder) noexcept {

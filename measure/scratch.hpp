@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -32,20 +33,22 @@ const process_stamp& own_stamp();
 class scratch {
 public:
   /// Makes the root below `temporary` (empty: $TMPDIR, else /tmp) and removes the roots of the same user's dead
-  /// processes. Errors: io.
+  /// processes. Errors: invalid_spec, where there is no such folder or it cannot be written; io.
   static result<std::unique_ptr<scratch>> open(const std::string& temporary);
   ~scratch();
   scratch(const scratch&) = delete;
   scratch& operator=(const scratch&) = delete;
 
-  /// A fresh, empty folder; the caller removes it with remove_tree(). Errors: io, with the reason.
+  /// A fresh, empty folder; the caller removes it with remove_tree(). Where the root itself has been deleted meanwhile
+  /// (by what cleans temporary folders), it is made anew. Errors: io, with the reason.
   result<std::string> make_folder();
   const std::string& root() const noexcept { return root_; }
 
 private:
   scratch(std::string root, descriptor lock) : root_(std::move(root)), lock_(std::move(lock)) {}
   std::string root_;
-  descriptor lock_;
+  std::mutex remaking_;
+  descriptor lock_; ///< once there are folders, guarded by remaking_
   std::atomic<std::uint64_t> made_{0};
 };
 

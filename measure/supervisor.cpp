@@ -31,6 +31,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 namespace attune::measure {
@@ -152,11 +153,22 @@ public:
     buffer_.resize(64 << 10);
   }
 
-  void run() {
-    watcher_ = std::thread([self = shared_from_this()] { self->watch(); });
-    replier_ = std::thread([self = shared_from_this()] { self->reply(); });
+  status run() {
+    try {
+      replier_ = std::thread([self = shared_from_this()] { self->reply(); });
+      watcher_ = std::thread([self = shared_from_this()] { self->watch(); });
+    } catch (const std::system_error& e) {
+      {
+        std::lock_guard lock(mutex_);
+        no_more_ = true;
+      }
+      changed_.notify_all();
+      if (replier_.joinable()) replier_.join();
+      return error{errc::io, "no thread can be started to watch processes: " + e.code().message(), {}};
+    }
     std::unique_lock lock(mutex_);
     started_.wait(lock, [this] { return ready_; });
+    return {};
   }
 
   process_id start(process_request request, callback done) {
@@ -176,6 +188,13 @@ public:
 
   void cancel(process_id id) {
     asio::post(io_, [this, id] {
+      if (auto waits = waiting_.extract(id)) {
+        auto& c = *waits.mapped();
+        c.timer.cancel();
+        c.result = {};
+        c.result.how = process_result::ending::cancelled;
+        return answer(c);
+      }
       auto at = children_.find(id);
       if (at != children_.end() && at->second->now == child::phase::running)
         terminate(at->second, process_result::ending::cancelled);
@@ -185,6 +204,11 @@ public:
   void stop() {
     asio::post(io_, [this] {
       stopping_ = true;
+      for (auto& [id, c] : std::exchange(waiting_, {})) {
+        c->timer.cancel();
+        c->result = closing();
+        answer(*c);
+      }
       auto all = children_;
       for (auto& [id, c] : all) {
         if (c->now == child::phase::done) continue;
@@ -306,16 +330,34 @@ private:
     c->done = std::move(done);
     c->out = capture(c->request.out_cap);
     c->err = capture(c->request.err_cap);
+    c->mark = mark_ + std::to_string(id);
+    launch_now(c);
+  }
+
+  /// What could not be started for want of something is tried again soon; once that has lasted too long, it is
+  /// answered.
+  void put_off(const child_ptr& c) {
+    const auto now = clock::now();
+    if (!wanting_since_ || now - last_want_ > options_.launch_patience) wanting_since_ = now;
+    last_want_ = now;
+    if (now - *wanting_since_ >= options_.launch_patience) return answer(*c);
+    waiting_.emplace(c->id, c);
+    c->timer.expires_after(std::chrono::milliseconds(20));
+    c->timer.async_wait([this, c](const asio::error_code& failed) {
+      if (!failed && waiting_.erase(c->id) > 0) launch_now(c);
+    });
+  }
+
+  void launch_now(const child_ptr& c) {
     if (stopping_) {
       c->result = closing();
       return answer(*c);
     }
-    c->mark = mark_ + std::to_string(id);
     auto out = make_pipe(), err = make_pipe();
     if (!out.ok() || !err.ok() || !null_) {
       c->result.message = std::string("cannot make a pipe: ") + std::strerror(errno);
       c->result.infrastructure = true;
-      return answer(*c);
+      return put_off(c);
     }
     launch_request launching;
     launching.argv = c->request.argv;
@@ -343,8 +385,11 @@ private:
       if (c->group) cgroups_->give(std::move(c->group));
       c->result.message = explain(launched, launching);
       c->result.infrastructure = is_infrastructure(launched);
-      return answer(*c);
+      return c->result.infrastructure ? put_off(c) : answer(*c);
     }
+    wanting_since_.reset();
+    c->result.message.clear();
+    c->result.infrastructure = false;
     // The kernel's figures are sums over processors that may lag a little.
     c->result.peak_floor = c->request.peak ? own_peak_bytes_since_exec() + (std::uint64_t{1} << 20) : own_peak_bytes();
     c->counters = std::move(launched.counters);
@@ -353,7 +398,7 @@ private:
     c->pidfd.assign(launched.pidfd.release(), code);
     c->out_pipe.assign(out.read.release(), code);
     c->err_pipe.assign(err.read.release(), code);
-    children_.emplace(id, c);
+    children_.emplace(c->id, c);
     read_more(c, c->out_pipe, c->out);
     read_more(c, c->err_pipe, c->err);
     c->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [this, c](const asio::error_code& failed) {
@@ -435,17 +480,13 @@ private:
     case child::phase::running: {
       c->timer.cancel();
       auto left = left_after_exit(*c);
-      if (left.empty()) return complete(c);
-      c->result.left_running = true;
-      // Names without pids: the repeats of one trial are to say the same thing.
-      for (const auto& entry : left)
-        if (std::string name = name_of(entry.pid); c->left_names.size() < 3 && !name.empty())
-          c->left_names.insert(name);
+      if (left.none()) return complete(c);
+      note_left(*c, left.seen);
       kill_all(c);
       return;
     }
     case child::phase::terminating:
-      if (alive(*c).empty()) complete(c);
+      if (alive(*c).none()) complete(c);
       return;
     case child::phase::killing: // the look at what is left goes on by its timer
     case child::phase::done:
@@ -455,6 +496,14 @@ private:
 
   // --- what is left
 
+  void note_left(child& c, const std::vector<process_entry>& left) const {
+    if (left.empty()) return;
+    c.result.left_running = true;
+    // Names without pids: the repeats of one trial are to say the same thing.
+    for (const auto& entry : left)
+      if (std::string name = name_of(entry.pid); c.left_names.size() < 3 && !name.empty()) c.left_names.insert(name);
+  }
+
   std::vector<pid_t> known_pids(const child* but) const {
     std::vector<pid_t> out;
     if (guardian_pid_ != 0) out.push_back(guardian_pid_);
@@ -463,20 +512,29 @@ private:
     return out;
   }
 
+  /// What is left of a trial, as far as that can be seen.
+  struct remains {
+    std::vector<process_entry> seen;
+    bool blind = false; ///< there may be more: without a descriptor to spare nobody can be looked at
+    bool none() const noexcept { return seen.empty() && !blind; }
+  };
+
   /// Every process of this trial that has not ended.
-  std::vector<process_entry> alive(const child& c) const {
-    std::vector<process_entry> out;
+  remains alive(const child& c) const {
+    remains found;
+    auto& out = found.seen;
     if (c.group) {
       for (int attempt = 0; attempt < 100; ++attempt) {
         for (pid_t pid : c.group->members())
           if (auto entry = read_process(pid); entry && !entry->dead()) out.push_back(*entry);
         // A process that has just ended may still be counted while it is in nobody's list.
-        if (!out.empty() || !c.group->populated()) return out;
+        if (!out.empty() || !c.group->populated()) return found;
         sched_yield();
       }
-      return out;
+      found.blind = true;
+      return found;
     }
-    auto all = list_processes();
+    auto all = list_processes(&found.blind);
     auto others = known_pids(&c), known = others;
     known.push_back(c.pid);
     std::vector<pid_t> reapers, adopted;
@@ -486,7 +544,7 @@ private:
       if (!entry.dead() && is_of(entry, c)) adopted.push_back(entry.pid);
     for (auto& entry : descendants(all, c.pid, c.start_ticks, adopted, others))
       if (!entry.dead()) out.push_back(entry);
-    return out;
+    return found;
   }
 
   /// Whose orphan it is. The mark tells; one of ours that has none (it has changed its environment) belongs to the last
@@ -501,7 +559,7 @@ private:
   }
 
   /// The same as alive(), made cheap for the usual case that a process ends and leaves nothing behind.
-  std::vector<process_entry> left_after_exit(const child& c) const {
+  remains left_after_exit(const child& c) const {
     if (c.group) {
       if (!c.group->populated()) return {};
       return alive(c);
@@ -513,13 +571,14 @@ private:
     if (!last_pid_works_ || !last || *last < c.pid || *last - c.pid > few ||
         c.ended - c.begun > std::chrono::seconds(10))
       return alive(c);
+    remains found;
     for (pid_t pid = c.pid + 1; pid <= *last; ++pid)
-      if (auto entry = read_process(pid); entry && !entry->dead() && entry->start >= c.start_ticks) {
+      if (auto entry = read_process(pid, &found.blind); entry && !entry->dead() && entry->start >= c.start_ticks) {
         bool foreign = false;
         for (const auto& [id, other] : children_) foreign = foreign || other->pid == pid;
         if (!foreign) return alive(c);
       }
-    return {};
+    return found;
   }
 
   // --- ending it
@@ -529,7 +588,7 @@ private:
     c->verdict = why;
     c->now = child::phase::terminating;
     c->phase_end = clock::now() + options_.grace;
-    for (const auto& entry : alive(*c)) {
+    for (const auto& entry : alive(*c).seen) {
       signal_process(entry, SIGTERM);
       // One that is stopped does not see SIGTERM until it goes on.
       signal_process(entry, SIGCONT);
@@ -555,7 +614,7 @@ private:
     std::vector<process_entry> all;
     auto until = clock::now() + std::chrono::milliseconds(200);
     do {
-      all = alive(c);
+      all = alive(c).seen;
       bool fresh = false;
       for (const auto& entry : all) {
         if (std::find(stopped.begin(), stopped.end(), entry.pid) != stopped.end()) continue;
@@ -573,8 +632,11 @@ private:
     c->pause = std::min<nanoseconds>(c->pause * 2, std::chrono::milliseconds(20));
     c->timer.async_wait([this, c](const asio::error_code& failed) {
       if (failed || c->now == child::phase::done) return;
-      auto left = alive(*c);
-      if (left.empty() && c->exited) return complete(c);
+      const auto found = alive(*c);
+      if (found.none() && c->exited) return complete(c);
+      const auto& left = found.seen;
+      // One that ended by itself while nobody could look after what it left.
+      if (!c->verdict && !c->result.left_running) note_left(*c, left);
       // Death takes its time on a machine that many of them keep busy: the limit is for what does not get less.
       if (c->now == child::phase::killing && left.size() < c->left_before)
         c->phase_end = clock::now() + options_.kill_limit;
@@ -584,6 +646,8 @@ private:
         for (const auto& entry : left)
           c->result.notes.push_back("process " + std::to_string(entry.pid) + " (" + name_of(entry.pid) +
                                     ") could not be ended: state " + std::string(1, entry.state));
+        if (found.blind)
+          c->result.notes.emplace_back("what it may have left running could not be looked for: no descriptor to spare");
         if (!c->exited && left.empty())
           c->result.notes.push_back("the end of process " + std::to_string(c->pid) + " was not reported");
         return complete(c);
@@ -693,6 +757,9 @@ private:
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::map<process_id, child_ptr> children_;
+  std::map<process_id, child_ptr> waiting_; ///< to be started as soon as that is possible
+  std::optional<clock::time_point> wanting_since_;
+  clock::time_point last_want_;
   std::unique_ptr<cgroup_pool> cgroups_;
   std::optional<measure::guardian> guardian_;
   std::atomic<int> guardian_pid_{0};
@@ -718,7 +785,7 @@ result<std::shared_ptr<supervisor>> supervisor::create(supervisor_options option
   auto folders = measure::scratch::open(options.temporary);
   if (!folders) return folders.err();
   auto body = std::make_shared<impl>(std::move(options), std::move(*folders));
-  body->run();
+  if (auto running = body->run(); !running) return running.err();
   return std::shared_ptr<supervisor>(new supervisor(std::move(body)));
 }
 

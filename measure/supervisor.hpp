@@ -35,6 +35,9 @@ struct supervisor_options {
   nanoseconds grace = std::chrono::milliseconds(200);
   /// How long SIGKILL is given to take effect before a process is given up, with a note.
   nanoseconds kill_limit = std::chrono::seconds(5);
+  /// How long a want of processes, descriptors or memory is waited out: from the first start that fails for it until
+  /// one works again. What is to be started meanwhile is tried again and again; later it fails at once.
+  nanoseconds launch_patience = std::chrono::seconds(3);
   /// Where the private folders are made; empty: $TMPDIR, else /tmp.
   std::string temporary;
 };
@@ -92,8 +95,8 @@ public:
   using callback = std::function<void(process_result)>;
   using process_id = std::uint64_t;
 
-  /// Errors: io, where the temporary folder cannot be made. Removes what dead tuners have left behind (folders,
-  /// processes, cgroups).
+  /// Errors: as scratch::open(); io, where no thread can be started. Removes what dead tuners have left behind
+  /// (folders, processes, cgroups).
   static result<std::shared_ptr<supervisor>> create(supervisor_options options = {});
 
   /// Kills what runs; each callback has been called (with `cancelled`) when this returns, and no process, folder or

@@ -116,6 +116,22 @@ std::optional<failure> failure_of(const process_result& ended, failure_kind erro
   return out;
 }
 
+void blame_lost_folder(failure& why, const std::string& folder) {
+  switch (why.kind) {
+  case failure_kind::build_error:
+  case failure_kind::run_error:
+  case failure_kind::wrong_output:
+  case failure_kind::bad_metric:
+    break;
+  default:
+    return;
+  }
+  std::error_code code;
+  if (fs::exists(folder, code) || code) return;
+  why = {failure_kind::internal, "the trial's private folder '" + folder + "' is gone: something else has deleted it",
+         std::nullopt, std::nullopt};
+}
+
 status lay_out_sources(const task_spec& spec, const std::string& workdir) {
   const auto lay_out = [&](const std::string& name) -> status {
     fs::path from = fs::path(spec.directory) / name, to = fs::path(workdir) / name;

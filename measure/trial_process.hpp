@@ -33,6 +33,10 @@ result<process_request> request_for(const command& what, const substitution& nam
 std::optional<failure> failure_of(const process_result& ended, failure_kind error_kind, failure_kind timeout_kind,
                                   std::string_view what, nanoseconds limit);
 
+/// Where the trial's private folder is gone, which no candidate can be blamed for, the failure becomes `internal` and
+/// says so. Limits, cancellations and what is internal already stay.
+void blame_lost_folder(failure& why, const std::string& folder);
+
 /// Copies the build's sources and the run's files into `workdir` under their own names, with their folders and modes.
 /// Errors: io.
 status lay_out_sources(const task_spec& spec, const std::string& workdir);

@@ -316,6 +316,13 @@ void tuning::tell_at(const told_step& step, const configuration& config, const o
 }
 
 void tuning::replay(const told_step& step, const configuration& config, const key128& key, const outcome_ptr& result) {
+  if (const auto* f = result->failed(); f != nullptr && f->kind == failure_kind::internal) {
+    // The machine could not run it: it was never measured, and is as one that was in flight when the process ended.
+    trial_number number = 0;
+    while (asked_ < step.asked_before || asked_ <= step.number)
+      if (!ask(number)) break;
+    return;
+  }
   tell_at(step, config, observe(*result));
   take(config, key, step.number, result, true);
   faults_ = 0;

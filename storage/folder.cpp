@@ -176,6 +176,10 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
   out.ledger_file_ = ::open((p + acknowledged_file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (out.ledger_file_ < 0) return unusable("cannot write to the store '" + p + "': " + reason());
   out.exists_ = there(p + database_file);
+  // A folder that was there already, made by whatever umask: one that is opened to others later was meant to be.
+  // Another user's, in which this one may write, stays as that user wants it.
+  if (!out.exists_ && ::chmod(p.c_str(), 0700) != 0 && errno != EPERM)
+    return unusable("cannot close the store '" + p + "' to other users: " + reason());
   return out;
 }
 

@@ -1,6 +1,10 @@
 // The store as a whole: its space, its copies.
 #include "storage/store_impl.hpp"
 
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 namespace attune::storage {
@@ -24,19 +28,22 @@ status store::backup(const std::string& folder) const {
   std::string place = folder;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
   if (const auto above = fs::path(place).parent_path(); !above.empty()) fs::create_directories(above, ec);
-  // Under its name only when it is whole.
-  const std::string fresh = place + ".partial";
-  fs::remove_all(fresh, ec);
+  // Under its name only when it is whole; closed to other users from the first file on, whatever the umask.
+  const std::string closed = place + ".partial", fresh = closed + "/copy";
+  fs::remove_all(closed, ec);
+  if (::mkdir(closed.c_str(), 0700) != 0)
+    return error{errc::io, "cannot make '" + closed + "': " + std::strerror(errno), {}};
   // No write in between: the numbers belong to what is copied.
   const std::lock_guard writer(i.write_lock);
   auto done = i.db->copy_to(fresh);
   if (done) done = i.place.seal_copy(fresh, i.next_record - 1);
   if (done) {
-    fs::rename(fresh, place, ec);
-    if (!ec) return {};
-    done = error{errc::io, "cannot make '" + folder + "': " + ec.message(), {}};
+    fs::permissions(fresh, fs::perms::owner_all, ec);
+    if (!ec) fs::rename(fresh, place, ec);
+    if (ec) done = error{errc::io, "cannot make '" + folder + "': " + ec.message(), {}};
   }
-  fs::remove_all(fresh, ec);
+  std::error_code ignored;
+  fs::remove_all(closed, ignored);
   return done;
 }
 

@@ -58,7 +58,7 @@ bool builds_here(const task_spec& spec) {
 
 agent::agent(asio::io_context& loop, agent_options options, events tell)
     : loop_(loop), options_(std::move(options)), tell_(std::move(tell)), timer_(loop) {
-  options_.self.boot = draw();
+  if (options_.self.boot == key128()) options_.self.boot = draw();
   slots_.resize(options_.self.slots);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     if (options_.make_runner) {
@@ -85,7 +85,7 @@ void agent::attach(link_ptr link) {
     *out.mutable_fetch() = ask;
     if (const auto to = weak.lock()) to->send(out.SerializeAsString());
   });
-  heard_ = system_time().monotonic();
+  heard_ = options_.clock->monotonic();
   const std::weak_ptr<agent> weak = weak_from_this();
   wire_->start(
       [weak](std::string_view body) {
@@ -110,7 +110,7 @@ void agent::take(std::string_view body) {
 }
 
 status agent::handle(const Envelope& message) {
-  heard_ = system_time().monotonic();
+  heard_ = options_.clock->monotonic();
   if (message.has_failed()) return error_of(message.failed());
   if (!greeted_) {
     if (!message.has_welcome()) return bad_message("the hub does not greet");
@@ -158,7 +158,7 @@ void agent::beat() {
   timer_.async_wait([weak = weak_from_this()](const asio::error_code& ec) {
     const auto self = weak.lock();
     if (ec || !self || !self->wire_) return;
-    if (system_time().monotonic() - self->heard_ > self->lease_)
+    if (self->options_.clock->monotonic() - self->heard_ > self->lease_)
       return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
     Envelope out;
     out.mutable_heartbeat()->set_number(++self->beats_);
@@ -225,7 +225,7 @@ status agent::order(const wire::v1::Order& in) {
 
   auto needed = folder;
   needed.insert(needed.end(), of->second->files.begin(), of->second->files.end());
-  auto limit = std::make_shared<asio::steady_timer>(loop_, options_.bring_limit);
+  auto limit = std::make_shared<timer>(loop_, options_.bring_limit);
   limit->async_wait([weak = weak_from_this(), at = in.slot(), epoch = s.epoch](const asio::error_code& ec) {
     if (const auto self = weak.lock(); self && !ec)
       self->answer(at, epoch, failed(failure_kind::internal, "its files did not come in time"));

@@ -5,10 +5,10 @@
 #include "net/fleet/fetcher.hpp"
 #include "net/fleet/fleet_messages.hpp"
 #include "net/link.hpp"
+#include "net/timer.hpp"
 #include "net/token.hpp"
 
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 
 #include <functional>
@@ -21,7 +21,7 @@
 namespace attune::net::fleet {
 
 struct agent_options {
-  description self; ///< `boot` is drawn by the agent
+  description self; ///< `boot` is drawn by the agent where none is given
   /// Builds and runs; null only where `make_runner` is given.
   std::shared_ptr<measure::supervisor> processes;
   std::shared_ptr<blob_store> files;
@@ -32,6 +32,7 @@ struct agent_options {
   std::function<void(task_spec&)> confine;
   std::optional<token> shown;                        ///< who it is, where the hub asks for that
   nanoseconds bring_limit = std::chrono::minutes(4); ///< for the files of one order to come
+  const time_source* clock = &system_time();
 };
 
 /// The agent's end of the wire: offers the slots of this machine to a hub, brings what is to be run, builds it where
@@ -108,7 +109,7 @@ private:
   std::size_t busy_ = 0;
   std::uint64_t epochs_ = 0, beats_ = 0;
   nanoseconds heartbeat_{std::chrono::seconds(1)}, lease_{std::chrono::seconds(5)}, heard_{0};
-  asio::steady_timer timer_;
+  timer timer_;
   asio::thread_pool laying_{1};
   std::vector<std::string> folders_; ///< copies of specs' folders, which go with the connection
   std::optional<error> lost_;        ///< to be told when nothing runs any more

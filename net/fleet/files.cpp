@@ -149,7 +149,8 @@ result<std::vector<file_entry>> list_folder(const std::string& folder, std::size
 
 result<std::shared_ptr<blob_store>> blob_store::open(std::string folder, std::uint64_t bytes) {
   std::error_code ec;
-  fs::create_directories(folder, ec);
+  // What is in it is believed later: nobody else may write there.
+  if (fs::create_directories(folder, ec)) fs::permissions(folder, fs::perms::owner_all, ec);
   const std::shared_ptr<blob_store> out(new blob_store(std::move(folder), bytes));
   for (fs::directory_iterator at(out->folder_, ec); !ec && at != fs::directory_iterator(); at.increment(ec)) {
     const auto name = at->path().filename().string();

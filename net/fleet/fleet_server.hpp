@@ -8,9 +8,9 @@
 #include "net/fleet/lease_table.hpp"
 #include "net/fleet/registry.hpp"
 #include "net/link.hpp"
+#include "net/timer.hpp"
 
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 
 #include <atomic>
@@ -172,7 +172,7 @@ private:
   /// Slots whose order waits until what was built is listed; true: it is to be stopped.
   std::map<std::pair<agent_id, std::uint32_t>, bool> listing_;
   std::vector<agent_id> dirty_; ///< peers with orders to be sent
-  asio::steady_timer silence_;
+  timer silence_;
   asio::thread_pool reading_{1}; ///< lists what was built
   bool closed_ = false;
 

@@ -5,6 +5,7 @@
 #include "net/fleet/job.hpp"
 #include "net/fleet/matching.hpp"
 #include "net/store_messages.hpp"
+#include "net/timer.hpp"
 #include "net/tokens.hpp"
 #include "storage/convert.hpp"
 
@@ -95,6 +96,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   // The desk's thread.
   std::map<std::string, open_job> jobs;
   std::thread desk;
+  std::unique_ptr<timer> looks; ///< where it has no thread
 
   void say(const std::string& text) {
     if (options.log) options.log(text);
@@ -106,17 +108,23 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       const std::lock_guard guard(lock);
       todo.push_back(std::move(what));
     }
-    news.notify_one();
+    if (options.desk == nullptr) return news.notify_one();
+    asio::post(*options.desk, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->turn();
+    });
   }
 
   // --- devices, on the loop's thread ---
 
   void came(agent_id who, const description& what) {
     if (closing) return;
-    {
-      const std::lock_guard guard(lock);
-      ready[what.name] = what;
-    }
+    slots[who];
+    refresh();
+    // One that is drained gets not even a first order.
+    if (server->devices().ready(who)) offer(who, what);
+  }
+
+  void offer(agent_id who, const description& what) {
     auto& numbers = slots[who];
     const std::weak_ptr<impl> weak = weak_from_this();
     for (std::uint32_t i = 0; i < what.slots; ++i) {
@@ -131,7 +139,6 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       };
       numbers.push_back(engine->add_slot(info, std::make_shared<remote_slot>(server, who, i)));
     }
-    news.notify_one();
   }
 
   void went(agent_id who) {
@@ -141,11 +148,12 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     refresh();
   }
 
-  void changed(agent_id who, bool on) {
+  void changed(agent_id who, const description& what, bool on) {
     const auto at = slots.find(who);
     if (at == slots.end() || closing) return;
     for (const auto number : at->second) engine->rest_slot(number, !on);
     refresh();
+    if (on && at->second.empty()) offer(who, what);
   }
 
   void refresh() {
@@ -240,18 +248,19 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   // --- jobs, on the desk's thread ---
 
   void submit(client_id who, std::uint64_t request, const wire::v1::Submit& what) {
-    std::size_t same = 0;
-    for (const auto& [name, j] : jobs)
-      if (j.where.submission().client() == what.client()) ++same;
-    if (same >= options.jobs_each)
-      return fail(who, request,
-                  {errc::network,
-                   "this client has " + std::to_string(same) + " jobs under way, as many as it may; wait for one",
-                   {}});
-    auto made = job_folder::create(jobs_folder, what, *server->files());
-    if (!made) return fail(who, request, made.err());
-    const auto name = made->name();
+    // What is under way is followed: its folder stays as it is.
+    const auto name = job_folder::name_of(what);
     if (!jobs.contains(name)) {
+      std::size_t same = 0;
+      for (const auto& [other, j] : jobs)
+        if (j.where.submission().client() == what.client()) ++same;
+      if (same >= options.jobs_each)
+        return fail(who, request,
+                    {errc::network,
+                     "this client has " + std::to_string(same) + " jobs under way, as many as it may; wait for one",
+                     {}});
+      auto made = job_folder::create(jobs_folder, what, *server->files());
+      if (!made) return fail(who, request, made.err());
       open_job j(std::move(*made));
       auto specs = j.where.read();
       if (!specs) return fail(who, request, specs.err());
@@ -266,8 +275,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     server->reply(who, request, std::move(out));
     auto& j = jobs.at(name);
     j.followers.push_back({who, request});
-    j.said.clear();
-    begin(j);
+    j.said.clear(); // it begins when the jobs are looked at, right after this
   }
 
   void follow(client_id who, std::uint64_t request, const std::string& name) {
@@ -540,34 +548,64 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     for (auto& [name, j] : jobs) std::erase_if(j.followers, [who](const follower& f) { return f.who == who; });
   }
 
-  void work() {
+  /// Until the jobs are looked at again where nothing is asked.
+  nanoseconds pause() const {
     using namespace std::chrono_literals;
+    if (jobs.empty()) return 10s;
+    return std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); }) ? 200ms
+                                                                                                            : 1s;
+  }
+
+  void work() {
     for (;;) {
-      std::deque<std::function<void()>> batch;
       {
         std::unique_lock guard(lock);
-        const bool watched =
-            std::any_of(jobs.begin(), jobs.end(), [](const auto& j) { return !j.second.followers.empty(); });
-        news.wait_for(guard,
-                      jobs.empty() ? 10s
-                      : watched    ? 200ms
-                                   : 1000ms,
-                      [this] { return stopping || !todo.empty(); });
+        news.wait_for(guard, pause(), [this] { return stopping || !todo.empty(); });
         if (stopping) return;
-        batch.swap(todo);
       }
-      for (const auto& f : batch) f();
-      for (auto at = jobs.begin(); at != jobs.end();) at = look(at->second) ? std::next(at) : jobs.erase(at);
-      std::vector<std::string> lines;
-      for (const auto& [name, j] : jobs) {
-        std::uint64_t done = 0;
-        for (const auto& t : j.tasks) done += t.last.counts.proposed;
-        lines.push_back(name + " " + j.where.submission().file() + ": " +
-                        (j.tasks.empty() ? "waits for a device" : std::to_string(done) + " trials"));
-      }
-      const std::lock_guard guard(lock);
-      job_lines.swap(lines);
+      turn();
     }
+  }
+
+  void look_again() {
+    looks->expires_after(pause());
+    looks->async_wait([weak = weak_from_this()](const asio::error_code& ec) {
+      const auto self = weak.lock();
+      if (ec || !self) return;
+      self->turn();
+      self->look_again();
+    });
+  }
+
+  void turn() {
+    std::deque<std::function<void()>> batch;
+    {
+      const std::lock_guard guard(lock);
+      if (stopping) return;
+      batch.swap(todo);
+    }
+    for (const auto& f : batch) f();
+    for (auto at = jobs.begin(); at != jobs.end();) at = look(at->second) ? std::next(at) : jobs.erase(at);
+    std::vector<std::string> lines;
+    for (const auto& [name, j] : jobs) {
+      std::uint64_t done = 0;
+      for (const auto& t : j.tasks) done += t.last.counts.proposed;
+      lines.push_back(name + " " + j.where.submission().file() + ": " +
+                      (j.tasks.empty() ? "waits for a device" : std::to_string(done) + " trials"));
+    }
+    const std::lock_guard guard(lock);
+    job_lines.swap(lines);
+  }
+
+  /// On the loop's thread, from another one; returns when it is done.
+  void on_loop(const std::function<void()>& what) {
+    if (options.desk != nullptr) return what();
+    std::promise<void> done;
+    asio::post(loop, [&] {
+      what();
+      done.set_value();
+    });
+    done.get_future().wait();
   }
 
   // --- what happens, on the engine's thread ---
@@ -615,6 +653,8 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   how.open_store = i->options.open_store;
   how.builders = i->options.builders;
   how.apart = true;
+  how.host = i->options.host;
+  how.turn = i->options.turn;
   // The job's own patience is to strike first.
   how.no_slot_wait = i->options.device_patience + std::chrono::minutes(1);
   auto engine = actors::engine::start(how);
@@ -627,7 +667,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   fleet_server::events tell;
   tell.came = [p = i.get()](agent_id who, const description& what) { p->came(who, what); };
   tell.went = [p = i.get()](agent_id who) { p->went(who); };
-  tell.changed = [p = i.get()](agent_id who, const description&, bool on) { p->changed(who, on); };
+  tell.changed = [p = i.get()](agent_id who, const description& what, bool on) { p->changed(who, what, on); };
   tell.asked = [p = i.get()](client_id who, std::uint64_t request, const Envelope& message) {
     p->asked_by(who, request, message);
   };
@@ -654,7 +694,12 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
     i->say("job " + name + ": goes on when a device is there");
     i->jobs.emplace(name, std::move(j));
   }
-  i->desk = std::thread([p = i.get()] { p->work(); });
+  if (i->options.desk != nullptr) {
+    i->looks = std::make_unique<timer>(*i->options.desk);
+    i->look_again();
+  } else {
+    i->desk = std::thread([p = i.get()] { p->work(); });
+  }
   return std::unique_ptr<hub>(new hub(std::move(i)));
 }
 
@@ -664,25 +709,16 @@ hub::~hub() {
     impl_->stopping = true;
   }
   impl_->news.notify_all();
-  impl_->desk.join();
+  if (impl_->desk.joinable()) impl_->desk.join();
+  impl_->looks.reset();
   // While devices may still come and go, so that what is lost now is not waited for.
   for (auto& [name, j] : impl_->jobs)
     for (auto& t : j.tasks) t.session.cancel();
   for (auto& [name, j] : impl_->jobs)
     for (auto& t : j.tasks) t.session.wait_for(std::chrono::minutes(1));
-  std::promise<void> closed;
-  asio::post(impl_->loop, [&] {
-    impl_->closing = true;
-    closed.set_value();
-  });
-  closed.get_future().wait();
+  impl_->on_loop([this] { impl_->closing = true; });
   impl_->engine.reset();
-  std::promise<void> gone;
-  asio::post(impl_->loop, [&] {
-    impl_->server->close();
-    gone.set_value();
-  });
-  gone.get_future().wait();
+  impl_->on_loop([this] { impl_->server->close(); });
 }
 
 void hub::adopt(link_ptr link) { impl_->server->adopt(std::move(link)); }

@@ -32,6 +32,12 @@ struct hub_options {
   std::size_t jobs_each = 16; ///< under way, of one client's machine
   std::function<rendered(const std::vector<std::shared_ptr<const actors::tuning_report>>&)> render;
   std::function<void(const std::string&)> log; ///< one line; from the hub's threads, one at a time
+  /// For one thread and borrowed time (net/timer.hpp): a loop for what takes long, in place of a thread of the hub's,
+  /// and the engine's host and turn. The hub is then made and destroyed where the loops are turned, and waits for
+  /// nothing.
+  asio::io_context* desk = nullptr;
+  caf::actor_system* host = nullptr;
+  std::function<void()> turn;
 };
 
 /// A hub: the engine, with the slots of agents in place of its own, and the jobs that clients submit. What is submitted

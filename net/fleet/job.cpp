@@ -45,8 +45,10 @@ std::optional<std::string> read_file(const std::string& path) {
   return out.str();
 }
 
+} // namespace
+
 /// All that makes a job, but for who sent it.
-std::string name_of(const wire::v1::Submit& what) {
+std::string job_folder::name_of(const wire::v1::Submit& what) {
   auto same = what;
   same.clear_client();
   same.mutable_options()->clear_remeasure();
@@ -54,8 +56,6 @@ std::string name_of(const wire::v1::Submit& what) {
             [](const auto& a, const auto& b) { return a.path() < b.path(); });
   return sha256(same.SerializeAsString()).hex().substr(0, 12);
 }
-
-} // namespace
 
 result<job_folder> job_folder::create(const std::string& jobs, const wire::v1::Submit& what, blob_store& contents) {
   job_folder out(jobs + "/" + name_of(what), name_of(what));

@@ -21,6 +21,8 @@ public:
   /// Writes the submission below `jobs`, its files from `contents`. One that is there already is opened, and is no
   /// longer ended. Errors: io; invalid_spec.
   static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, blob_store& contents);
+  /// What create() would call it.
+  static std::string name_of(const wire::v1::Submit& what);
   /// Errors: io, not_found.
   static result<job_folder> open(const std::string& jobs, const std::string& name);
   /// The names of all that are there, by name.

@@ -49,6 +49,23 @@ BOOST_AUTO_TEST_CASE(the_last_number_of_a_run_is_its_value) {
   BOOST_TEST(r.notes.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_run_whose_folder_was_deleted_is_not_the_candidates_failure) {
+  const auto lost = failure_in(run_shell("rm -r {workdir}; exit 3"));
+  BOOST_TEST((lost.kind == failure_kind::internal));
+  BOOST_TEST(lost.message.find("something else has deleted it") != std::string::npos, lost.message);
+  BOOST_TEST((failure_in(run_shell("exit 3")).kind == failure_kind::run_error));
+  // What ended well is not asked for it.
+  BOOST_TEST(measured(run_shell("rm -r {workdir}; echo 1")).value == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_build_whose_folder_was_deleted_is_not_the_candidates_failure) {
+  spec.build.emplace();
+  spec.build->run.shell = "rm -r {workdir}; exit 3";
+  const auto built = build(builder, trial_of(spec));
+  BOOST_REQUIRE(failed(built));
+  BOOST_TEST((failed(built)->kind == failure_kind::internal));
+}
+
 BOOST_AUTO_TEST_CASE(a_value_is_never_expanded_again) { // A08
   arguments config{{"foo", "a,{bar}"}, {"bar", "baz"}};
   run_shell("echo {foo} {bar} > seen; echo 1", config);

@@ -2,6 +2,7 @@
 #include "tests/per_element.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <unistd.h>
@@ -45,6 +46,26 @@ BOOST_AUTO_TEST_CASE(a_process_reads_itself) {
   auto all = of(list_processes());
   BOOST_TEST(std::count(all.begin(), all.end(), getpid()) == 1);
   BOOST_TEST(!read_process(0));
+}
+
+BOOST_AUTO_TEST_CASE(who_cannot_look_says_so) {
+  bool blind = false;
+  BOOST_TEST(!read_process(0, &blind));
+  BOOST_TEST(!blind);
+  BOOST_TEST(!list_processes(&blind).empty());
+  BOOST_TEST(!blind);
+  rlimit before{};
+  BOOST_REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  bool blind_to_one = false;
+  const auto self = read_process(getpid(), &blind_to_one);
+  const auto all = list_processes(&blind);
+  BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  BOOST_TEST(!self);
+  BOOST_TEST(blind_to_one);
+  BOOST_TEST(all.empty());
+  BOOST_TEST(blind);
 }
 
 BOOST_AUTO_TEST_CASE(kin_is_what_a_trial_is_known_to_have) {

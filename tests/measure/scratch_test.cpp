@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_dead_processes_root_is_swept_and_nothing_else) {
 BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_made_is_an_error) {
   auto made = scratch::open("/no/such/folder");
   BOOST_REQUIRE(!made.ok());
-  BOOST_TEST((made.err().code == errc::io));
+  BOOST_TEST((made.err().code == errc::invalid_spec));
   BOOST_TEST(made.err().message.find("TMPDIR") != std::string::npos);
 }
 
@@ -83,4 +83,24 @@ BOOST_AUTO_TEST_CASE(a_tree_is_removed_whatever_is_in_it) {
   remove_tree(tree);
   BOOST_TEST(!fs::exists(tree));
   BOOST_TEST(fs::exists(outside));
+}
+
+BOOST_AUTO_TEST_CASE(a_root_that_something_else_has_deleted_is_made_anew) {
+  folder base;
+  auto made = scratch::open(base.path() + "/tmp");
+  BOOST_TEST(!made.ok()); // it is not invented at the beginning
+  fs::create_directory(base.path() + "/tmp");
+  made = scratch::open(base.path() + "/tmp");
+  BOOST_REQUIRE(made.ok());
+  BOOST_REQUIRE((*made)->make_folder().ok());
+  fs::remove_all(base.path() + "/tmp");
+  const auto again = (*made)->make_folder();
+  BOOST_REQUIRE_MESSAGE(again.ok(), (again.ok() ? std::string() : again.err().text()));
+  BOOST_TEST(fs::is_empty(*again));
+  struct stat info {};
+  BOOST_TEST(stat((*made)->root().c_str(), &info) == 0);
+  BOOST_TEST((info.st_mode & 0777) == 0700U);
+  // Another process's sweep leaves it alone: it is held.
+  BOOST_REQUIRE(scratch::open(base.path() + "/tmp").ok());
+  BOOST_TEST(fs::exists(*again));
 }

@@ -7,9 +7,14 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <string_view>
+#include <thread>
 
 using namespace attune;
 using namespace attune::measure;
@@ -43,6 +48,22 @@ pid_t start_own(std::string command, bool new_session) {
 }
 
 const auto both = data::make({true, false});
+
+/// This process can open nothing more while it is there.
+class without_descriptors {
+public:
+  without_descriptors() {
+    BOOST_REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const rlimit none{0, before_.rlim_max};
+    BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~without_descriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  without_descriptors(const without_descriptors&) = delete;
+  without_descriptors& operator=(const without_descriptors&) = delete;
+
+private:
+  rlimit before_{};
+};
 
 } // namespace
 
@@ -278,7 +299,9 @@ BOOST_AUTO_TEST_CASE(standard_input_is_empty_and_there) {
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_is_said_clearly) {
-  auto s = make_supervisor();
+  supervisor_options options;
+  options.launch_patience = 0s; // for the folder, which might come again
+  auto s = make_supervisor(options);
   process_request request;
   request.argv = {"attune-no-such-program"};
   auto r = run_process(*s, request);
@@ -292,6 +315,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_is_said_clearly) {
   request.directory = "/no/such/folder";
   r = run_process(*s, request);
   BOOST_TEST(r.message == "cannot run in the folder '/no/such/folder': No such file or directory");
+  BOOST_TEST(r.infrastructure);
   BOOST_TEST(zombies() == 0U);
 }
 
@@ -310,6 +334,84 @@ BOOST_AUTO_TEST_CASE(signals_that_the_host_ignores_or_blocks_are_the_childs_agai
   auto r = run_process(*s, shell("grep -E 'Sig(Blk|Ign)' /proc/self/status"));
   std::signal(SIGPIPE, before);
   BOOST_TEST(r.out.text() == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_start_waits_for_descriptors_for_a_while) {
+  auto s = make_supervisor();
+  answer<process_result> wait;
+  {
+    const without_descriptors none;
+    s->start(shell("echo late"), wait.callback());
+    poll(nullptr, 0, 30); // it has tried by then, most likely
+  }
+  BOOST_TEST(wait.get().out.text() == "late\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_start_that_waits_can_be_cancelled) {
+  auto s = make_supervisor();
+  answer<process_result> wait;
+  const without_descriptors none;
+  s->cancel(s->start(shell("echo never"), wait.callback()));
+  const auto r = wait.get();
+  BOOST_TEST((r.how == ending::cancelled));
+  BOOST_TEST(r.message.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_start_that_waits_is_answered_with_its_supervisor) {
+  supervisor_options options;
+  options.launch_patience = 1h;
+  auto s = make_supervisor(options);
+  answer<process_result> wait;
+  auto request = shell("echo never");
+  request.directory = "/nowhere/at/all";
+  s->start(std::move(request), wait.callback());
+  s.reset();
+  BOOST_TEST((wait.get().how == ending::cancelled));
+}
+
+BOOST_AUTO_TEST_CASE(a_start_without_patience_says_what_is_missing_and_blames_the_machine) {
+  supervisor_options options;
+  options.launch_patience = 0s;
+  auto s = make_supervisor(options);
+  answer<process_result> wait;
+  const without_descriptors none;
+  s->start(shell("echo never"), wait.callback());
+  const auto r = wait.get();
+  BOOST_TEST((r.how == ending::not_started));
+  BOOST_TEST(r.infrastructure);
+  BOOST_TEST(r.message.find("Too many open files") != std::string::npos, r.message);
+}
+
+// Without a descriptor to spare nobody can be looked for, which is not the same as that there is nobody.
+BOOST_DATA_TEST_CASE(what_is_left_running_while_there_are_no_descriptors_is_ended_all_the_same, both, cgroups) {
+  folder at;
+  auto s = make_supervisor(contained(cgroups));
+  answer<process_result> wait;
+  auto request = shell("(setsid sleep 7313 >/dev/null 2>&1 &); until [ -e go ]; do sleep 0.01; done; echo $$");
+  request.directory = at.path();
+  s->start(std::move(request), wait.callback());
+  while (processes_with("sleep 7313").empty()) std::this_thread::yield();
+  // The shell's own state can be read without another descriptor.
+  const auto shells = processes_with("sleep 7313 >/dev/null");
+  BOOST_REQUIRE(!shells.empty());
+  const descriptor state(open(("/proc/" + std::to_string(shells.front()) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  at.write("go", "");
+  {
+    const without_descriptors none;
+    const auto ended = [&] {
+      std::array<char, 512> text{};
+      const auto n = pread(state.get(), text.data(), text.size(), 0);
+      const std::string_view line(text.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+      return n <= 0 || line.find(") Z ") != std::string_view::npos;
+    };
+    while (!ended()) std::this_thread::yield();
+    // It may look more than once by now; a wrong answer would be there.
+    poll(nullptr, 0, 50);
+  }
+  const auto r = wait.get();
+  BOOST_TEST((r.how == ending::exited));
+  BOOST_TEST(r.exit.value() == 0);
+  BOOST_TEST(processes_with("sleep 7313").empty());
 }
 
 BOOST_AUTO_TEST_CASE(cpu_time_is_counted) {

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -160,12 +161,27 @@ std::string scenario::write(const std::string& name, std::string_view contents, 
   return path(name);
 }
 
+process::environment scenario::environment_with(const process::environment& extra) const {
+  auto all = extra;
+  for (auto& usual : process::environment{{"ATTUNE_STORE", store()}, {"TMPDIR", temporary()}, {"SCENARIO_MARK", mark_}})
+    if (std::none_of(extra.begin(), extra.end(), [&](const auto& given) { return given.first == usual.first; }))
+      all.push_back(std::move(usual));
+  return all;
+}
+
 process scenario::start(const std::vector<std::string>& arguments, const process::environment& extra) const {
   std::vector<std::string> argv{attune_program()};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  process::environment all{{"ATTUNE_STORE", store()}, {"TMPDIR", temporary()}, {"SCENARIO_MARK", mark_}};
-  all.insert(all.end(), extra.begin(), extra.end());
-  return {argv, folder_, all};
+  return {argv, folder_, environment_with(extra)};
+}
+
+std::unique_ptr<process> scenario::start_behind(const std::vector<std::string>& prefix,
+                                                const std::vector<std::string>& arguments,
+                                                const process::environment& extra) const {
+  auto argv = prefix;
+  argv.push_back(attune_program());
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return std::make_unique<process>(argv, folder_, environment_with(extra));
 }
 
 ended scenario::attune(const std::vector<std::string>& arguments, milliseconds limit,

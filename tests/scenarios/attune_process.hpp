@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -101,6 +102,10 @@ public:
 
   /// Starts `attune ARGUMENTS…` in the folder, on the scenario's own store.
   process start(const std::vector<std::string>& arguments, const process::environment& extra = {}) const;
+  /// The same behind another program (`prlimit --nofile=20`): its words, then the program and its arguments.
+  std::unique_ptr<process> start_behind(const std::vector<std::string>& prefix,
+                                        const std::vector<std::string>& arguments,
+                                        const process::environment& extra = {}) const;
   /// Runs it to its end.
   ended attune(const std::vector<std::string>& arguments, milliseconds limit = std::chrono::seconds(60),
                const process::environment& extra = {}) const;
@@ -115,6 +120,8 @@ public:
   std::vector<std::string> survivors() const;
 
 private:
+  process::environment environment_with(const process::environment& extra) const;
+
   std::string folder_, mark_;
 };
 

@@ -8,14 +8,13 @@
 //
 //   kill_rounds [ROUNDS [SEED]]
 #include "core/random.hpp"
-#include "tests/scenarios/attune_process.hpp"
+#include "tests/scenarios/outside_ledger.hpp"
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <map>
-#include <regex>
 
 using namespace attune::testing;
 using namespace std::chrono_literals;
@@ -24,43 +23,6 @@ namespace {
 
 /// Trials that may be under way at one moment, in whatever state: the windows of all actors together.
 constexpr std::size_t most_in_flight = 16;
-
-struct broken {
-  std::string what;
-};
-
-void must(bool holds, const std::string& what) {
-  if (!holds) throw broken{what};
-}
-
-/// Each configuration's record, as text.
-std::map<int, std::string> records_of(const scenario& s) {
-  const auto e = s.attune({"history", "s.yaml", "--json"});
-  // A run that was killed before its store was there has no history.
-  if (!s.store_exists()) return {};
-  const auto d = e.document();
-  // One that was killed before its first record was written has an empty one, which the program tells by its exit code.
-  must(d.is_object() && (e.exit == 0 || (e.exit == 1 && d["records"].empty())), "attune history: " + e.told());
-  std::map<int, std::string> out;
-  for (const auto& r : d["records"])
-    must(out.emplace(r["config"]["x"].get<int>(), r.dump()).second, "two records of one configuration: " + r.dump());
-  return out;
-}
-
-std::map<int, int> runs_of(const scenario& s) {
-  std::map<int, int> out;
-  for (const auto& line : s.lines("runs.log")) ++out[std::atoi(line.c_str())];
-  return out;
-}
-
-/// The largest number of trials that the progress on standard error had told as done.
-std::size_t told_done(const std::string& progress) {
-  static const std::regex line("t: ([0-9]+)/[0-9]+ done");
-  std::size_t most = 0;
-  for (std::sregex_iterator at(progress.begin(), progress.end(), line), end; at != end; ++at)
-    most = std::max(most, static_cast<std::size_t>(std::stoul((*at)[1])));
-  return most;
-}
 
 void torture(int rounds, std::uint64_t seed) {
   attune::random_engine rng(seed);
@@ -91,10 +53,7 @@ void torture(int rounds, std::uint64_t seed) {
       ++finished;
     }
 
-    if (s.store_exists()) {
-      const auto verified = s.attune({"db", "verify", "--json"});
-      must(verified.exit == 0, "attune db verify: " + verified.told());
-    }
+    must_verify(s);
     const auto now = records_of(s);
     const auto ran = runs_of(s);
     if (now.size() == known.size()) ++early;

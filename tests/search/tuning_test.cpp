@@ -294,6 +294,43 @@ BOOST_AUTO_TEST_CASE(a_past_that_the_strategy_would_not_propose_is_taken_as_expe
   BOOST_TEST((std::unique(rest.begin(), rest.end()) == rest.end())); // nothing twice, nothing missing
 }
 
+BOOST_AUTO_TEST_CASE(what_the_machine_could_not_run_is_proposed_again_and_no_failure_of_a_candidate_is) {
+  const setting s(100);
+  const tuning_limits limits{.trials = 10, .time = {}, .faults_in_a_row = 16};
+  auto first = s.make("random", limits);
+  first.begin(0ns);
+  first.set_window(2);
+  std::vector<std::pair<told_step, trial_ptr>> past;
+  std::vector<outcome_ptr> results;
+  std::deque<trial_ptr> flying;
+  for (int n = 0; n < 10; ++n) {
+    while (auto next = first.propose(0ns)) flying.push_back(next);
+    const auto t = flying.front();
+    flying.pop_front();
+    results.push_back(n == 3 || n == 9 ? bad(failure_kind::internal)
+                      : n == 5         ? bad(failure_kind::run_error)
+                      : n == 6         ? bad(failure_kind::device_lost)
+                                       : good(cost_of(*t)));
+    past.emplace_back(*first.tell(*t, results.back(), false, 0ns), t);
+  }
+  BOOST_TEST(first.counts().proposed == 10u);
+  auto second = s.make("random", limits);
+  for (std::size_t i = 0; i < past.size(); ++i)
+    second.replay(past[i].first, past[i].second->config, past[i].second->key, results[i]);
+  second.begin(0ns);
+  BOOST_TEST(second.counts().proposed == 8u);
+  second.set_window(5);
+  std::vector<std::string> again;
+  while (auto next = second.propose(0ns)) {
+    again.push_back(next->config.text());
+    BOOST_REQUIRE(second.tell(*next, good(cost_of(*next)), false, 0ns));
+  }
+  BOOST_TEST(again == (std::vector<std::string>{past[3].second->config.text(), past[9].second->config.text()}),
+             boost::test_tools::per_element());
+  BOOST_TEST(second.counts().proposed == 10u);
+  BOOST_CHECK(second.reason() == stop_reason::trials);
+}
+
 BOOST_AUTO_TEST_CASE(a_finished_session_ends_at_once_and_a_larger_budget_goes_on) {
   const setting s(50);
   std::vector<told_step> steps;

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "core/random.hpp"
+#include "net/fleet/hub.hpp"
+#include "testing/fleet/disk.hpp"
+#include "testing/fleet/ledger.hpp"
+#include "testing/fleet/process_loop.hpp"
+#include "testing/history.hpp"
+
+#include <caf/actor_addr.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace attune::testing {
+
+/// One life of a hub: the real one, on an actor system that draws whose turn it is, two loops, and a disk that outlives
+/// it. Threads: one owner.
+class hub_process {
+public:
+  struct setting {
+    timeline* time = nullptr;
+    random_engine* rng = nullptr;
+    fleet_ledger* books = nullptr;
+    testing::history* past = nullptr;
+    fleet_disk* disk = nullptr;
+    std::string folder;
+    std::uint64_t configurations = 0; ///< of each space
+  };
+  explicit hub_process(const setting& how);
+  /// As SIGKILL: what it had not written is lost.
+  ~hub_process();
+  hub_process(const hub_process&) = delete;
+  hub_process& operator=(const hub_process&) = delete;
+
+  void adopt(net::link_ptr link);
+  std::function<void(std::function<void()>)> runner() { return wire_.runner(); }
+
+  /// Does one thing; false: there is none.
+  bool turn();
+  /// Time until its actors have something to do; none: they wait for others.
+  std::optional<nanoseconds> next();
+  void pass(nanoseconds d);
+
+private:
+  struct settings : caf::actor_system_config {
+    settings();
+  };
+  caf::scheduler::test_coordinator& clockwork();
+  bool actors_turn();
+  const std::string& name_of(caf::actor_id id);
+  nanoseconds now();
+
+  setting how_;
+  process_loop wire_, desk_; // outlive whoever may still hold a part of the hub
+  settings settings_;
+  caf::actor_system system_{settings_};
+  std::map<caf::actor_id, std::string> names_;
+  std::map<caf::actor_id, caf::actor_addr> seen_;
+  std::map<std::string, int> lives_; ///< of places
+  bool watched_ = true;
+  std::unique_ptr<net::fleet::hub> hub_;
+};
+
+} // namespace attune::testing

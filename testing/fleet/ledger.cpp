@@ -1,0 +1,214 @@
+#include "testing/fleet/ledger.hpp"
+
+#include "actors/interfaces.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attune::testing {
+
+using namespace actors;
+
+namespace {
+
+const failure* failure_told(const caf::message& m) {
+  const auto last = m.size() - 1;
+  if (m.match_element<run_report>(last)) return std::get_if<failure>(&m.get_as<run_report>(last).result->data);
+  return std::get_if<failure>(&m.get_as<build_report>(last).result->data);
+}
+
+bool tells_an_end(const caf::message& m) {
+  return !m.empty() && (m.match_element<run_report>(m.size() - 1) || m.match_element<build_report>(m.size() - 1));
+}
+
+} // namespace
+
+void fleet_ledger::broken(const std::string& rule, const std::string& how) const {
+  fail_("broken: " + rule + ": " + how);
+  throw failed("broken: " + rule + ": " + how);
+}
+
+std::uint64_t fleet_ledger::began(const std::string& machine, std::uint32_t slot, const trial& what) {
+  note(machine + what.canonical);
+  note(static_cast<std::uint64_t>(time_.monotonic().count()));
+  if (!busy_.emplace(machine, slot).second)
+    broken("one at a time", machine + "/slot" + std::to_string(slot) + " begins a run while one is under way");
+  runs_.push_back({what.of->spec.name, what.canonical, {}, false});
+  return runs_.size() - 1;
+}
+
+void fleet_ledger::ended(const std::string& machine, std::uint32_t slot) { busy_.erase({machine, slot}); }
+
+void fleet_ledger::will_measure(std::uint64_t run, double value) {
+  runs_[run].value = value;
+  by_value_.emplace(value, run);
+}
+
+void fleet_ledger::written(std::span<const storage::record_item> records) {
+  for (const auto& r : records) {
+    const auto* m = r.result->measured();
+    if (m != nullptr) {
+      const auto at = by_value_.find(m->value);
+      // What was run side by side comes to a value of its own.
+      const bool of_one_run = r.what->why == purpose::search || r.what->why == purpose::repeat;
+      if (at == by_value_.end() && of_one_run)
+        broken("a result is used once", "{" + r.what->config.text() + "} is recorded with a value that no run had");
+      if (at != by_value_.end() && of_one_run) {
+        auto& run = runs_[at->second];
+        if (run.canonical != r.what->canonical || run.task != r.what->of->spec.name)
+          broken("a result is used once",
+                 "{" + r.what->config.text() + "} is recorded with the value of a run of {" + run.canonical + "}");
+        if (std::exchange(run.used, true))
+          broken("a result is used once", "{" + r.what->config.text() + "} is recorded twice with one run's value");
+      }
+      if (r.what->why == purpose::search && r.cacheable) {
+        const auto [first, last] = by_key_.equal_range(r.what->key);
+        for (auto k = first; k != last; ++k)
+          if (const auto& old = records_[k->second]; old.why == purpose::search && old.result->measured() != nullptr)
+            broken("measured once", "{" + r.what->config.text() + "} is in the store twice");
+      }
+    }
+    by_key_.emplace(r.what->key, records_.size());
+    records_.push_back(
+        {r.what->key, r.what->of->identity.task_key, r.what->canonical, r.result, r.cacheable, r.what->why, r.record});
+  }
+}
+
+std::string fleet_ledger::device_of(const std::string& place) const {
+  const auto at = devices_.find(place);
+  return at == devices_.end() ? std::string() : at->second;
+}
+
+void fleet_ledger::hub_gone() {
+  tuners_.clear();
+  told_.clear();
+  trials_.clear();
+  in_hand_.clear();
+  devices_.clear();
+}
+
+void fleet_ledger::look(const handled& h) {
+  note(h.to);
+  note(h.from);
+  note(static_cast<std::uint64_t>(h.at.count()));
+  const auto& m = h.what;
+  note(m.size());
+  if (m.match_elements<atom::done, finished_batch>()) {
+    for (const auto& f : m.get_as<finished_batch>(1).items) heard(tuners_[h.to], f);
+  } else if (m.match_elements<atom::lookup, trial_batch>()) {
+    auto& book = tuners_[h.from];
+    book.in_flight += m.get_as<trial_batch>(1).items.size();
+    if (book.in_flight > book.allowed)
+      broken("credits bound",
+             std::to_string(book.in_flight) + " trials in flight, " + std::to_string(book.allowed) + " were allowed");
+  } else if (m.match_elements<atom::credits, std::uint32_t>()) {
+    auto& book = tuners_[h.to];
+    book.allowed = std::max<std::size_t>(book.allowed, m.get_as<std::uint32_t>(1));
+  } else if (m.match_elements<atom::run, run_order>()) {
+    ordered(h, *m.get_as<run_order>(1).what, true);
+  } else if (m.match_elements<atom::build, build_order>()) {
+    ordered(h, *m.get_as<build_order>(1).what, false);
+  } else if (h.to == "scheduler" && tells_an_end(m)) {
+    const auto at = in_hand_.find(h.from);
+    if (at == in_hand_.end()) return;
+    if (const auto* why = failure_told(m);
+        why != nullptr && is_infrastructure(why->kind) && why->kind != failure_kind::cancelled)
+      trials_[at->second].failed_at.insert(h.from);
+    in_hand_.erase(at);
+  }
+}
+
+void fleet_ledger::heard(tuner_book& t, const finished& f) {
+  const auto* why = f.result->failed();
+  const bool cancelled = why != nullptr && why->kind == failure_kind::cancelled;
+  if (f.what->why == purpose::search) {
+    if (!told_.emplace(f.what->session, f.what->number).second)
+      broken("told once", "trial " + std::to_string(f.what->number) + " of session " + std::to_string(f.what->session) +
+                              " ended twice");
+    if (t.in_flight > 0) --t.in_flight;
+  }
+  if (cancelled || f.what->once()) return;
+  const auto [first, last] = by_key_.equal_range(f.what->key);
+  if (std::none_of(first, last, [&](const auto& k) { return records_[k.second].result->data == f.result->data; }))
+    broken("durable before told",
+           "trial " + std::to_string(f.what->number) + " {" + f.what->config.text() + "} is not in the store");
+}
+
+void fleet_ledger::ordered(const handled& h, const trial& t, bool runs) {
+  if (in_hand_.contains(h.to)) broken("one at a time", h.to + " gets an order while it has one in hand");
+  const trial_id id{t.session, t.number};
+  in_hand_[h.to] = id;
+  const auto& book = trials_[id];
+  if (book.failed_at.contains(h.to))
+    broken("retries are bounded",
+           "trial " + std::to_string(t.number) + " comes back to " + h.to + ", which failed with it");
+  if (const auto device = device_of(h.to); book.lost_with.contains(device))
+    broken("retries are bounded",
+           "trial " + std::to_string(t.number) + " comes back to " + device + ", which was lost with it");
+  if (book.lost_with.size() >= 2)
+    broken("retries are bounded", "trial " + std::to_string(t.number) + " has lost two devices and is tried again");
+  if (!runs || t.why != purpose::search) return;
+  const auto [first, last] = by_key_.equal_range(t.key);
+  for (auto k = first; k != last; ++k)
+    if (const auto& r = records_[k->second]; r.cacheable && r.result->measured() != nullptr)
+      broken("measured once", "{" + t.config.text() + "} is run again");
+}
+
+void fleet_ledger::joined(const std::string& place, const std::string& device) { devices_[place] = device; }
+
+void fleet_ledger::gone(const std::string& place) {
+  const auto at = in_hand_.find(place);
+  if (at == in_hand_.end()) return;
+  trials_[at->second].lost_with.insert(device_of(place));
+  in_hand_.erase(at);
+}
+
+void fleet_ledger::shown(double value) {
+  if (std::none_of(records_.begin(), records_.end(), [value](const auto& r) {
+        const auto* m = r.result->measured();
+        return m != nullptr && m->value == value;
+      }))
+    broken("durable before told", "a client is shown " + std::to_string(value) + ", which is not in the store");
+}
+
+void fleet_ledger::reported(const tuning_report& r, std::uint64_t configurations) {
+  std::map<std::string, double> last; // the newest of each configuration counts
+  for (const auto& one : records_)
+    if (const auto* m = one.result->measured(); m != nullptr && one.task == r.of->identity.task_key)
+      last[one.canonical] = m->value;
+  if (r.best) {
+    const auto* m = r.best->result->measured();
+    if (m == nullptr || !std::isfinite(m->value)) broken("the best is measured", "it is none");
+    if (!last.contains(r.best->config.canonical()))
+      broken("the best is measured", "{" + r.best->config.text() + "} is not in the store");
+  }
+  const bool all = r.reason == search::stop_reason::exhausted || r.reason == search::stop_reason::no_valid ||
+                   r.reason == search::stop_reason::trials;
+  if (!all) return;
+  if (r.counts.proposed != configurations)
+    broken("each configuration once",
+           std::to_string(r.counts.proposed) + " of " + std::to_string(configurations) + " were told");
+  if (r.best.has_value() != !last.empty())
+    broken("the best is measured",
+           last.empty() ? "nothing was measured" : "something was measured, nothing is reported");
+  if (!r.best || !r.side_by_side.empty()) return;
+  const auto least =
+      std::min_element(last.begin(), last.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (r.best->result->measured()->value != least->second)
+    broken("the best is measured", "reported is " + std::to_string(r.best->result->measured()->value) +
+                                       ", in the store is " + std::to_string(least->second));
+}
+
+void fleet_ledger::look_at_store(const storage::store& s) const {
+  std::size_t there = 0;
+  for (const auto& r : records_) {
+    const auto found = s.find(r.id);
+    if (!found || !*found) broken("durable before told", "record " + std::to_string(r.id) + " is not in the store");
+    if ((*found)->key != r.key || (*found)->result.data != r.result->data)
+      broken("durable before told", "record " + std::to_string(r.id) + " is another one");
+    ++there;
+  }
+  if (s.newest() < there) broken("durable before told", "the store has fewer records than it acknowledged");
+}
+
+} // namespace attune::testing

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "core/clock.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attune::testing {
+
+/// Something that goes wrong in a fleet, at a virtual time.
+struct fleet_fault {
+  enum class kind : std::uint8_t {
+    agent_killed,     ///< the `which`-th machine's agent ends with all that it runs; its next life comes after `lasts`
+    agent_stalls,     ///< it is stopped for `lasts`: time goes on without it
+    agent_leaves,     ///< it leaves in order, and comes again after `lasts`
+    twin_comes,       ///< another machine dials in under its name, for `lasts`
+    link_cut,         ///< the `which`-th wire that is open, of agents and clients
+    link_half_closed, ///< one end of it hears that it is over
+    link_freezes,     ///< nothing arrives on it any more, and nobody is told
+    link_slows,       ///< for `lasts`
+    link_not_read,    ///< one of its ends reads nothing for `lasts`
+    frame_doubled,    ///< the next frame on it comes twice
+    frame_truncated,  ///< the next frame on it comes cut short
+    hub_killed,       ///< with all that it has not written; its next life comes after `lasts`
+    hub_killed_at_write, ///< the same, right after its next write to the store
+    hub_stalls,          ///< it is stopped for `lasts`
+    store_fails,         ///< every write, for `lasts`
+    client_goes,         ///< the `which`-th client hangs up, and comes back to its job after `lasts`
+    client_asks_again,   ///< the same, but it submits what it has submitted before
+    device_drained,      ///< the `which`-th, for `lasts`
+    device_banned,       ///< the same
+    stranger_comes,      ///< somebody dials in who does not keep to the protocol
+    wall_steps,          ///< the wall clock, forth or back
+  };
+  static constexpr std::uint32_t kinds = 21;
+  kind what = kind::agent_killed;
+  nanoseconds at{0}, lasts{0};
+  std::uint32_t which = 0;
+};
+const char* to_string(fleet_fault::kind k) noexcept;
+
+/// A whole experiment with a hub: how many agents, slots, clients and jobs, how candidates behave, how slow the links
+/// are, whose turn it is, and what goes wrong when. All of it follows from the seed; `faults` may be taken out.
+struct fleet_plan {
+  std::uint64_t seed = 1;
+  std::uint32_t agents = 2, slots = 1, jobs = 1;
+  std::uint32_t size = 12;  ///< configurations of each space
+  std::uint32_t finals = 0; ///< run once more at a search's end
+  bool shared = false;      ///< all jobs are of one task, with seeds of their own: they ask for the same
+  bool same = false;        ///< all clients submit the very same job
+  nanoseconds slowest = std::chrono::milliseconds(2); ///< a frame's way, at most
+  /// Shares of the candidates: that hang, hang and do not hear a stop, crash, meet a fault of the machine, kill their
+  /// machine, are slow, say what is no number, say a great deal.
+  double hangs = 0, deaf = 0, crashes = 0, fails = 0, kills = 0, slow = 0, lies = 0, floods = 0;
+  std::vector<fleet_fault> faults;
+
+  std::string text() const; ///< for a person, one line and a line for each fault
+};
+fleet_plan fleet_plan_of(std::uint64_t seed);
+
+} // namespace attune::testing

@@ -1,0 +1,74 @@
+#include "testing/fleet/simulation.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <set>
+#include <string>
+
+using namespace attune::testing;
+
+BOOST_AUTO_TEST_SUITE(the_simulated_fleet)
+
+BOOST_AUTO_TEST_CASE(the_same_plan_gives_the_same_trace) {
+  bool differ = false;
+  std::uint64_t last = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const auto plan = fleet_plan_of(seed);
+    const auto one = play_fleet(plan), two = play_fleet(plan);
+    BOOST_TEST(one.broken.value_or("").substr(0, 300) == "");
+    BOOST_TEST(one.trace == two.trace, plan.text());
+    BOOST_TEST(one.messages == two.messages);
+    BOOST_TEST(one.frames == two.frames);
+    BOOST_TEST(one.virtual_time.count() == two.virtual_time.count());
+    differ = differ || (last != 0 && one.trace != last);
+    last = one.trace;
+  }
+  BOOST_TEST(differ);
+}
+
+BOOST_AUTO_TEST_CASE(without_faults_every_configuration_is_run_once) {
+  fleet_plan p;
+  p.seed = 11;
+  p.agents = 3;
+  p.slots = 2;
+  p.jobs = 2;
+  p.size = 9;
+  const auto end = play_fleet(p);
+  BOOST_TEST(end.broken.value_or("") == "");
+  BOOST_TEST(end.runs == 18u);
+  BOOST_TEST(end.records == 18u);
+  p.shared = true;
+  BOOST_TEST(play_fleet(p).runs == 9u);
+  p.shared = false;
+  p.same = true;
+  BOOST_TEST(play_fleet(p).runs == 9u);
+}
+
+BOOST_AUTO_TEST_CASE(plans_have_every_kind_of_fault_and_follow_from_their_seeds) {
+  std::set<fleet_fault::kind> kinds;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed)
+    for (const auto& f : fleet_plan_of(seed).faults) kinds.insert(f.what);
+  BOOST_TEST(kinds.size() == fleet_fault::kinds);
+  BOOST_TEST(fleet_plan_of(5).text() == fleet_plan_of(5).text());
+  BOOST_TEST(fleet_plan_of(5).text() != fleet_plan_of(6).text());
+  for (const auto k : kinds) BOOST_TEST(std::string(to_string(k)) != "?");
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_end_is_found_and_shrunk_to_what_matters) {
+  // No machine at all: the job's patience ends it, and typing it again does not help.
+  fleet_plan p;
+  p.seed = 5;
+  p.agents = 1;
+  p.jobs = 1;
+  p.size = 4;
+  p.faults = {{fleet_fault::kind::agent_killed, std::chrono::milliseconds(1), std::chrono::hours(50), 0},
+              {fleet_fault::kind::store_fails, std::chrono::seconds(1), std::chrono::seconds(1), 0}};
+  const auto end = play_fleet(p);
+  BOOST_REQUIRE(end.broken.has_value());
+  BOOST_TEST(end.broken->find("broken: a job that is right is done") == 0u);
+  const auto small = shrunk(p);
+  BOOST_REQUIRE(small.faults.size() == 1u);
+  BOOST_TEST((small.faults[0].what == fleet_fault::kind::agent_killed));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
