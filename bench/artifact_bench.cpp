@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <unistd.h>
@@ -90,9 +91,6 @@ int main(int argc, char** argv) {
   const bool plain = argc > 3 && std::strcmp(argv[3], "plain") == 0;
   std::string top = (fs::temp_directory_path() / "attune-bench-XXXXXX").string();
   if (::mkdtemp(top.data()) == nullptr || megabytes == 0 || agents == 0) die("no folder, or nothing to do");
-  manifest what;
-  const auto store = artifact_store::open(top + "/hub", std::uint64_t{4} << 30);
-  if (!store) die(store.err().message);
   {
     std::string text(megabytes << 20, '\0');
     random_engine rng(1);
@@ -100,11 +98,12 @@ int main(int argc, char** argv) {
       const auto r = rng();
       std::memcpy(text.data() + i, &r, 8);
     }
-    const auto d = sha256(text);
-    auto in = (*store)->receive(d, text.size());
-    if (!in || !(*in)->append(text)) die("the hub's own store does not take it");
-    what.files.push_back({"kernel", d, text.size(), true});
+    fs::create_directories(top + "/hub");
+    std::ofstream(top + "/hub/kernel", std::ios::binary) << text;
   }
+  const auto listed = list_files(top + "/hub", {"kernel"});
+  if (!listed) die(listed.err().message);
+  const auto& what = *listed;
   const auto now = system_time().wall();
   const auto identity = make_identity("bench", now - std::chrono::hours(1), now + std::chrono::hours(1));
   if (!identity) die(identity.err().message);
@@ -146,17 +145,16 @@ int main(int argc, char** argv) {
       if (++done == agents) loop.stop();
     }
   };
-  const auto door =
-      listener::open(loop, o,
-                     {[&](const link_ptr& l) {
-                        auto& p = peers.try_emplace(l.get(), peer{l, artifact_sender(*store), false}).first->second;
-                        p.sender.offer(what);
-                        l->start([&, who = l.get()](std::string_view body) { take(who, body); },
-                                 [&, who = l.get()](const error& why) {
-                                   if (!peers.at(who).done) die(why.message);
-                                 });
-                      },
-                      [](const std::string&, const error& why) { die(why.message); }});
+  const auto door = listener::open(loop, o,
+                                   {[&](const link_ptr& l) {
+                                      auto& p = peers.try_emplace(l.get(), peer{l, {}, false}).first->second;
+                                      p.sender.offer(what, top + "/hub");
+                                      l->start([&, who = l.get()](std::string_view body) { take(who, body); },
+                                               [&, who = l.get()](const error& why) {
+                                                 if (!peers.at(who).done) die(why.message);
+                                               });
+                                    },
+                                    [](const std::string&, const error& why) { die(why.message); }});
   if (!door) die(door.err().message);
   const auto at = (*door)->bound().front();
   std::vector<pid_t> children;

@@ -120,7 +120,7 @@ public:
   explicit world(const settings& s) : options(s) {
     std::string name = (std::filesystem::temp_directory_path() / "attune-bench-XXXXXX").string();
     folder = ::mkdtemp(name.data());
-    files = *blob_store::open(folder);
+    files = *artifact_store::open(folder, std::uint64_t{1} << 30);
     fleet_server::events tell;
     tell.came = [this](agent_id who, const description& d) {
       const std::lock_guard guard(lock);
@@ -205,7 +205,7 @@ public:
   std::string folder;
   std::optional<result<tls_identity>> identity;
   tls_ptr known;
-  std::shared_ptr<blob_store> files;
+  std::shared_ptr<artifact_store> files;
   loop_thread hub;
   std::shared_ptr<fleet_server> server;
   std::unique_ptr<listener> listening;

@@ -115,7 +115,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& e) {
                         : "unknown command '" + left.front() + "'" + nearest_hint(*command, left.front());
   } else {
     text = e.what();
-    text = text.substr(0, text.find('\n'));
+    text.resize(std::min(text.size(), text.find('\n')));
     if (dynamic_cast<const CLI::RequiredError*>(&e) != nullptr && text.find("SPEC") != std::string::npos)
       text = "a spec file is needed";
   }

@@ -4,11 +4,14 @@
 #include "core/spec.hpp"
 #include "net/token.hpp"
 
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -164,6 +167,8 @@ struct agent_options {
   std::uint32_t slots = 1;
   std::string cache; ///< the folder for files that came; empty: one for this process
   bool confine = false, systemd = false;
+  std::string user;                           ///< of what runs; empty: the agent's
+  std::vector<std::pair<int, rlim_t>> limits; ///< RLIMIT_… of each process
 };
 
 struct devices_options {

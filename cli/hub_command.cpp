@@ -8,6 +8,7 @@
 #include "cli/tune_end.hpp"
 #include "measure/scratch.hpp"
 #include "net/address.hpp"
+#include "net/audit_log.hpp"
 #include "net/fleet/hub.hpp"
 #include "net/fleet/local_peer.hpp"
 #include "net/listen.hpp"
@@ -60,6 +61,9 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   where.at = *at;
   where.plain = options.plain ? net::plain_from::anywhere : net::plain_from::loopback;
   std::optional<net::token_book> tokens;
+  auto own = net::private_folder::open(net::hub_folder(store), true);
+  if (!own) return io.fail(own.err());
+  net::audit_log deeds(std::move(*own));
   if (!options.plain || !options.no_tokens) {
     auto secrets = net::private_folder::open(net::hub_folder(store), true);
     if (!secrets) return io.fail(secrets.err());
@@ -90,14 +94,24 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   const std::shared_ptr<void> at_the_end(nullptr, [&](void*) { stop(); });
 
   std::mutex saying;
+  bool told = false;
+  const auto audit = [&](const net::audit_who& who, std::string_view did, const net::audit_details& more) {
+    const std::lock_guard guard(saying);
+    const auto written = deeds.write(system_time().wall(), who, did, more);
+    if (!written && !std::exchange(told, true)) io.message(written.err().message);
+    if (written) told = false;
+  };
   net::fleet::hub_options how;
+  how.audit = audit;
   how.store = store;
   how.open_store = [](const std::string& folder) { return net::open_shared(folder); };
   how.builders = options.builders;
   if (tokens) {
-    how.wire.admit = [&](const std::string& id, const std::string& secret) -> std::optional<net::fleet::pass> {
+    how.wire.admit = [&](const std::string& id, const std::string& secret,
+                         const std::string& peer) -> std::optional<net::fleet::pass> {
       const auto who = tokens->admit(id, secret, system_time().wall());
       if (!who) {
+        audit({who.id, "", who.name, peer}, "was refused", {{"why", net::to_string(who.reason)}});
         const std::lock_guard guard(saying);
         io.message("a token was refused: " + std::string(net::to_string(who.reason)) +
                    (who.id.empty() ? "" : " (" + who.id + ")"));
@@ -109,7 +123,8 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
                               net::may(who.role, deed::watch),
                               net::may(who.role, deed::manage),
                               who.id,
-                              "token " + who.id + " (" + net::to_string(who.role) + ", " + who.name + ")"};
+                              net::to_string(who.role),
+                              who.name};
     };
     how.wire.stands = [&](const std::string& id) { return tokens->stands(id); };
     how.wire.trusted = net::fleet::same_user_on_loopback;
@@ -135,6 +150,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     return io.fail(hub.err());
   }
   for (const auto& n : (*hub)->notices()) io.message(n);
+  audit({"", "local", "hub", ""}, "began", {{"listens on", options.listen}});
 
   // The dashboard asks the hub, and is told by it: first it hears no more, then it is gone, then the hub.
   std::unique_ptr<web::dashboard> board;
@@ -182,6 +198,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     net::listener::events tell;
     tell.came = [h = hub->get()](net::link_ptr link) { h->adopt(std::move(link)); };
     tell.refused = [&](const std::string& peer, const error& why) {
+      audit({"", "", "", peer}, "was refused", {{"why", why.message}});
       const std::lock_guard guard(saying);
       io.message("refused " + peer + ": " + why.message);
     };
@@ -205,6 +222,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   });
   closed.get_future().wait();
   shut();
+  audit({"", "local", "hub", ""}, "ended", {});
   io.message("the hub has ended; what was measured and what was sent is kept");
   return signal == SIGINT ? exit_code::interrupted : exit_code::terminated;
 }

@@ -1,11 +1,13 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
 #include "core/clock.hpp"
+#include "net/audit_log.hpp"
 #include "net/tls.hpp"
 #include "net/tokens.hpp"
 
 #include <iomanip>
 #include <ostream>
+#include <unistd.h>
 
 namespace attune::cli {
 
@@ -22,6 +24,17 @@ json entry_json(const net::token_entry& e) {
           {"revoked", time_json(e.revoked)}};
 }
 
+/// What was done with a token is done already: a log that cannot be written is told and no more.
+void write_down(const net::token_book& book, const char* did, const std::string& id, net::token_role role,
+                const std::string& name, output& io) {
+  auto folder = net::private_folder::open(book.folder().path(), false);
+  if (!folder) return io.message(folder.err().message);
+  net::audit_log log(std::move(*folder));
+  const auto written = log.write(system_time().wall(), {"", "local", "uid " + std::to_string(::getuid()), ""}, did,
+                                 {{"of", id}, {"role", net::to_string(role)}, {"name", name}});
+  if (!written) io.message(written.err().message);
+}
+
 int create(net::token_book& book, const token_options& options, output& io) {
   const auto now = system_time().wall();
   std::optional<digest> pin;
@@ -32,6 +45,7 @@ int create(net::token_book& book, const token_options& options, output& io) {
   }
   const auto made = book.create(options.role, options.name, pin, now);
   if (!made) return io.fail(made.err());
+  write_down(book, "made a token", made->id_text(), options.role, options.name, io);
   if (io.json()) {
     io.document({{"token", made->text()},
                  {"id", made->id_text()},
@@ -76,6 +90,7 @@ int revoke(net::token_book& book, const token_options& options, output& io) {
     return io.fail(
         {errc::invalid_spec, "there is no token '" + options.id.substr(0, 60) + "'; attune token list shows them", {}});
   }
+  write_down(book, "revoked a token", done->id_text(), done->role, done->name, io);
   if (io.json())
     io.document(entry_json(*done));
   else

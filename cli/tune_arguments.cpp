@@ -79,11 +79,9 @@ come back to it.
                                                    {"--store", !line.store.empty()}};
       for (const auto& [option, given] : idle)
         if (given) throw usage_fault{std::string(option) + " does nothing beside --hub: it is the hub's business"};
-      const std::pair<const char*, bool> decided[] = {{"--trials", !w->trials.empty()},
-                                                      {"--time", !w->time.empty()},
-                                                      {"--strategy", !w->strategy.empty()},
-                                                      {"--seed", !w->seed.empty()},
-                                                      {"--remeasure", w->remeasure}};
+      const std::pair<const char*, bool> decided[] = {
+          {"--trials", !w->trials.empty()}, {"--time", !w->time.empty()},   {"--strategy", !w->strategy.empty()},
+          {"--seed", !w->seed.empty()},     {"--reuse", !w->reuse.empty()}, {"--remeasure", w->remeasure}};
       for (const auto& [option, given] : decided)
         if (given && !o.attach.empty()) throw usage_fault{std::string(option) + " comes too late for --attach"};
     }

@@ -39,6 +39,8 @@ struct command_builder::job : std::enable_shared_from_this<job> {
     if (runs_in_private_folder(spec))
       if (auto laid = lay_out_sources(spec, *folder); !laid.ok())
         return fail(failure_kind::internal, laid.err().text());
+    if (auto given = processes->scratch().hand_over(*folder); !given)
+      return fail(failure_kind::internal, given.err().text());
     if (!spec.build || spec.build->run.empty()) return finish(artifact_ptr(made), {});
     substitution names(spec, what->config, file, *folder);
     auto request =

@@ -108,6 +108,8 @@ struct command_runner::job : std::enable_shared_from_this<job> {
       if (runs_in_private_folder(spec()))
         if (auto laid = lay_out_sources(spec(), *folder); !laid.ok())
           return fail(failure_kind::internal, laid.err().text());
+      if (auto given = processes->scratch().hand_over(*folder); !given)
+        return fail(failure_kind::internal, given.err().text());
     }
     names.emplace(spec(), what->config, built->path, built->directory);
     samples.emplace(*what);

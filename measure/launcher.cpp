@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -31,6 +32,10 @@ struct child_plan {
   const cpu_set_t* cpus; ///< null: as the tuner
   perf_event_attr* counters;
   std::size_t counter_count;
+  const confinement* confine;                ///< null: nothing is taken
+  const std::pair<int, rlim_t>* limit_kinds; ///< of it
+  const rlimit* limits;                      ///< for each, what the child may have
+  std::size_t limit_count;
   int* opened; ///< written by the child: the descriptors of the counters, in the tuner's table
   // Written by the child, read by the tuner once it runs again.
   volatile int failed_step;
@@ -48,6 +53,28 @@ struct kernel_default_action {
 #else
 #define ATTUNE_PLAIN
 #endif
+
+/// The child gives up what it is not to have; 0, or why not.
+ATTUNE_PLAIN int confine_child(const child_plan* plan) {
+  const confinement* to = plan->confine;
+  for (std::size_t i = 0; i < plan->limit_count; ++i)
+    if (syscall(SYS_prlimit64, 0, plan->limit_kinds[i].first, &plan->limits[i], nullptr) != 0) return errno;
+  if (to->who) {
+    // The kernel's own: the C library would have all threads of the tuner follow.
+    if (syscall(SYS_setgroups, 0, nullptr) != 0) return errno;
+    const gid_t group = to->who->group;
+    if (syscall(SYS_setresgid, group, group, group) != 0) return errno;
+    const uid_t user = to->who->user;
+    if (syscall(SYS_setresuid, user, user, user) != 0) return errno;
+    // Another identity takes it away.
+    if (!plan->outlives) {
+      syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+      if (syscall(SYS_getppid) != plan->parent) syscall(SYS_exit_group, 127);
+    }
+  }
+  if (to->no_new_privileges && syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  return 0;
+}
 
 /// Runs in the child: system calls only, through syscall(), which no sanitizer wraps.
 ATTUNE_PLAIN int run_child(void* raw) {
@@ -91,6 +118,14 @@ ATTUNE_PLAIN int run_child(void* raw) {
   // When memory is out, the kernel is to take the candidate and not the tuner.
   long score = plan->outlives ? -1 : syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0);
   if (score >= 0) syscall(SYS_write, score, "500", 3);
+  if (plan->confine) {
+    const int why = confine_child(plan);
+    if (why != 0) {
+      plan->failed_step = static_cast<int>(launch_result::step::confine);
+      plan->code = why;
+      syscall(SYS_exit_group, 127);
+    }
+  }
   if (plan->directory && syscall(SYS_chdir, plan->directory) != 0) {
     plan->failed_step = static_cast<int>(launch_result::step::directory);
     plan->code = errno;
@@ -201,6 +236,17 @@ launch_result launch(const launch_request& request) {
 
   auto counters = request.counters;
   std::vector<int> opened(counters.size(), -1);
+  std::vector<rlimit> limits;
+  const std::pair<int, rlim_t>* limit_kinds = nullptr;
+  if (request.confine) {
+    limit_kinds = request.confine->limits.data();
+    for (const auto& [kind, most] : request.confine->limits) {
+      rlimit own{};
+      const bool known = getrlimit(static_cast<__rlimit_resource_t>(kind), &own) == 0;
+      const rlim_t to = known ? std::min(most, own.rlim_max) : most;
+      limits.push_back({to, to});
+    }
+  }
   const unsigned long long sharing = counters.empty() ? 0 : CLONE_FILES;
 
   child_plan plan{program_pointers.data(),
@@ -215,6 +261,10 @@ launch_result launch(const launch_request& request) {
                   request.cpus.empty() ? nullptr : &cpus,
                   counters.data(),
                   counters.size(),
+                  request.confine && request.confine->any() ? request.confine : nullptr,
+                  limit_kinds,
+                  limits.data(),
+                  limits.size(),
                   opened.data(),
                   0,
                   0};
@@ -283,6 +333,8 @@ std::string explain(const launch_result& result, const launch_request& request) 
     return "cannot make a process for '" + program + "': " + why;
   case launch_result::step::counter:
     return "cannot count the events of '" + program + "': " + why;
+  case launch_result::step::confine:
+    return "cannot confine '" + program + "': " + why;
   case launch_result::step::directory:
     return "cannot run in the folder '" + request.directory + "': " + why;
   case launch_result::step::exec:
@@ -298,7 +350,9 @@ std::string explain(const launch_result& result, const launch_request& request) 
 }
 
 bool is_infrastructure(const launch_result& result) noexcept {
-  if (result.failed == launch_result::step::clone || result.failed == launch_result::step::counter) return true;
+  if (result.failed == launch_result::step::clone || result.failed == launch_result::step::counter ||
+      result.failed == launch_result::step::confine)
+    return true;
   // The folder of the spec or of the trial, which were there when the search began.
   if (result.failed == launch_result::step::directory) return true;
   switch (result.code) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "measure/confinement.hpp"
 #include "measure/descriptor.hpp"
 
 #include <linux/perf_event.h>
@@ -20,12 +21,13 @@ struct launch_request {
   int cgroup = -1;                       ///< descriptor of a cgroup v2 folder to be born in; -1: the tuner's own
   std::vector<int> cpus;                 ///< the processors that it may use; empty: the tuner's own
   bool outlives = false;                 ///< it does not die with the tuner: the guardian alone
+  const confinement* confine = nullptr;  ///< its identity, limits and privileges; null: the tuner's
   std::vector<perf_event_attr> counters; ///< opened by the child on itself before exec; empty: nothing is done for them
 };
 
 /// What came of it.
 struct launch_result {
-  enum class step { done, clone, counter, directory, exec };
+  enum class step { done, clone, counter, confine, directory, exec };
   step failed = step::done; ///< where it failed; `done`: it runs
   int code = 0;             ///< errno of that step
   pid_t pid = -1;

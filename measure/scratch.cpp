@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <system_error>
+#include <unistd.h>
 
 namespace attune::measure {
 
@@ -59,7 +60,8 @@ result<descriptor> make_root(const std::string& root) {
   descriptor lock(::open((root + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     std::string why = std::strerror(errno);
-    remove_tree(root);
+    unlink((root + "/lock").c_str());
+    rmdir(root.c_str());
     return error{errc::io, "cannot lock the private folder '" + root + "': " + why, {}};
   }
   return lock;
@@ -120,7 +122,11 @@ result<std::unique_ptr<scratch>> scratch::open(const std::string& temporary) {
   return std::unique_ptr<scratch>(new scratch(std::move(root), std::move(*lock)));
 }
 
-scratch::~scratch() { remove_tree(root_); }
+scratch::~scratch() {
+  // This much goes without a descriptor to spare.
+  unlink((root_ + "/lock").c_str());
+  if (rmdir(root_.c_str()) != 0) remove_tree(root_);
+}
 
 result<std::string> scratch::make_folder() {
   std::string path = root_ + "/t" + std::to_string(made_++);
@@ -134,11 +140,32 @@ result<std::string> scratch::make_folder() {
       auto lock = make_root(root_);
       if (!lock) return lock.err();
       lock_ = std::move(*lock);
+      if (user_) chmod(root_.c_str(), 0711);
     }
     if (mkdir(path.c_str(), 0700) == 0) return path;
     code = errno;
   }
   return error{errc::io, "cannot make the folder '" + path + "': " + std::strerror(code), {}};
+}
+
+status scratch::admit(uid_t user, gid_t group) {
+  if (chmod(root_.c_str(), 0711) != 0)
+    return error{errc::io, "cannot open the folder '" + root_ + "': " + std::strerror(errno), {}};
+  user_ = {user, group};
+  return {};
+}
+
+status scratch::hand_over(const std::string& folder) {
+  if (!user_) return {};
+  const auto give = [&](const std::string& path) { return lchown(path.c_str(), user_->first, user_->second) == 0; };
+  std::error_code code;
+  bool good = true;
+  fs::recursive_directory_iterator at(folder, code);
+  for (const fs::recursive_directory_iterator end; !code && good && at != end; at.increment(code))
+    good = give(at->path().string());
+  if (code || !good || !give(folder))
+    return error{errc::io, "cannot give the folder '" + folder + "' to the user of what runs", {}};
+  return {};
 }
 
 void remove_tree(const std::string& folder) noexcept {

@@ -3,12 +3,16 @@
 #include "core/error.hpp"
 #include "measure/descriptor.hpp"
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace attune::measure {
 
@@ -44,11 +48,20 @@ public:
   result<std::string> make_folder();
   const std::string& root() const noexcept { return root_; }
 
+  /// From now on this user may pass through the root, in which he sees nothing, and hand_over() gives him folders.
+  /// Errors: io.
+  status admit(uid_t user, gid_t group);
+  /// A folder and all that is in it become that user's, the folder itself last, so that he meets nothing half given. To
+  /// be called when what is put there is there, and before he runs anything in it. Nothing where none was admitted.
+  /// Errors: io.
+  status hand_over(const std::string& folder);
+
 private:
   scratch(std::string root, descriptor lock) : root_(std::move(root)), lock_(std::move(lock)) {}
   std::string root_;
   std::mutex remaking_;
   descriptor lock_; ///< once there are folders, guarded by remaking_
+  std::optional<std::pair<uid_t, gid_t>> user_;
   std::atomic<std::uint64_t> made_{0};
 };
 

@@ -30,9 +30,11 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <sched.h>
 #include <set>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 
 namespace attune::measure {
 
@@ -146,6 +148,9 @@ class supervisor::impl : public std::enable_shared_from_this<supervisor::impl> {
 public:
   impl(supervisor_options options, std::unique_ptr<measure::scratch> folders)
       : options_(std::move(options)), scratch_(std::move(folders)), work_(asio::make_work_guard(io_)) {
+    // What Asio opens for itself is opened here, where it can be told that it cannot be.
+    const asio::posix::stream_descriptor descriptors(io_);
+    const asio::steady_timer timers(io_);
     static std::atomic<unsigned> serial{0};
     mark_ = own_stamp().text() + "-" + std::to_string(serial++) + ".";
     null_ = above_standard(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -240,6 +245,7 @@ public:
   std::size_t running() const { return live_.load(); }
   const char* containment() const { return cgroups_ ? "cgroup" : "process tree"; }
   int guardian_pid() const { return guardian_pid_; }
+  bool network_taken() const { return network_taken_; }
 
 private:
   struct child {
@@ -265,6 +271,7 @@ private:
     capture out, err;
     process_result result;
     std::set<std::string> left_names;
+    std::string temporary; ///< its own folder; empty: none
   };
   using child_ptr = std::shared_ptr<child>;
 
@@ -281,6 +288,8 @@ private:
     pthread_setname_np(pthread_self(), "attune-watch");
     std::optional<adoption> adopting;
     if (options_.adopt_orphans) adopting.emplace();
+    // Of this thread alone, and so of all that it starts: nothing is done again for each of them.
+    network_taken_ = options_.confine.no_network && ::unshare(CLONE_NEWNET) == 0;
     if (options_.cgroups && can_launch_into_cgroup()) cgroups_ = cgroup_pool::open("attune-" + mark_);
     if (cgroups_ && !survives_in_cgroup()) cgroups_.reset();
     if (options_.guardian) {
@@ -359,7 +368,18 @@ private:
       c->result.infrastructure = true;
       return put_off(c);
     }
+    if (options_.confine.own_temporary && c->temporary.empty()) {
+      auto made = scratch_->make_folder();
+      const auto given = made ? scratch_->hand_over(*made) : status(made.err());
+      if (made) c->temporary = *made;
+      if (!given) {
+        c->result.message = given.err().message;
+        c->result.infrastructure = true;
+        return answer(*c);
+      }
+    }
     launch_request launching;
+    launching.confine = &options_.confine;
     launching.argv = c->request.argv;
     launching.environment = environment_for(*c);
     launching.directory = c->request.directory;
@@ -415,6 +435,8 @@ private:
   std::vector<std::string> environment_for(const child& c) const {
     std::vector<std::string> out = c.request.environment;
     out.push_back(std::string(mark_name) + "=" + c.mark);
+    if (!c.temporary.empty()) out.push_back("TMPDIR=" + c.temporary);
+    if (!c.temporary.empty() && options_.confine.who) out.push_back("HOME=" + c.temporary);
     std::size_t own = out.size();
     auto name_of_entry = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
     std::vector<std::string_view> names;
@@ -725,6 +747,7 @@ private:
 
   void answer(child& c) {
     c.now = child::phase::done;
+    if (!c.temporary.empty() && ::rmdir(c.temporary.c_str()) != 0) remove_tree(c.temporary);
     {
       std::lock_guard lock(mutex_);
       replies_.emplace_back(std::move(c.done), std::move(c.result));
@@ -763,6 +786,7 @@ private:
   std::unique_ptr<cgroup_pool> cgroups_;
   std::optional<measure::guardian> guardian_;
   std::atomic<int> guardian_pid_{0};
+  std::atomic<bool> network_taken_{false};
   bool last_pid_works_ = false;
   bool stopping_ = false;
 
@@ -784,9 +808,15 @@ result<std::shared_ptr<supervisor>> supervisor::create(supervisor_options option
   sweep_cgroups();
   auto folders = measure::scratch::open(options.temporary);
   if (!folders) return folders.err();
-  auto body = std::make_shared<impl>(std::move(options), std::move(*folders));
-  if (auto running = body->run(); !running) return running.err();
-  return std::shared_ptr<supervisor>(new supervisor(std::move(body)));
+  if (const auto& who = options.confine.who)
+    if (auto admitted = (*folders)->admit(who->user, who->group); !admitted) return admitted.err();
+  try {
+    auto body = std::make_shared<impl>(std::move(options), std::move(*folders));
+    if (auto running = body->run(); !running) return running.err();
+    return std::shared_ptr<supervisor>(new supervisor(std::move(body)));
+  } catch (const std::system_error& e) {
+    return error{errc::io, std::string("processes cannot be watched: ") + e.what(), {}};
+  }
 }
 
 supervisor::supervisor(std::shared_ptr<impl> body) : body_(std::move(body)) {}
@@ -798,6 +828,7 @@ void supervisor::cancel(process_id id) { body_->cancel(id); }
 measure::scratch& supervisor::scratch() noexcept { return body_->scratch(); }
 std::size_t supervisor::running() const { return body_->running(); }
 const char* supervisor::containment() const noexcept { return body_->containment(); }
+bool supervisor::network_taken() const noexcept { return body_->network_taken(); }
 int supervisor::guardian() const noexcept { return body_->guardian_pid(); }
 
 } // namespace attune::measure

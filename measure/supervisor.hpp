@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "core/measurement.hpp"
 #include "measure/capture.hpp"
+#include "measure/confinement.hpp"
 #include "measure/counters.hpp"
 
 #include <cstddef>
@@ -35,6 +36,8 @@ struct supervisor_options {
   nanoseconds grace = std::chrono::milliseconds(200);
   /// How long SIGKILL is given to take effect before a process is given up, with a note.
   nanoseconds kill_limit = std::chrono::seconds(5);
+  /// What is taken from all that is started.
+  confinement confine;
   /// How long a want of processes, descriptors or memory is waited out: from the first start that fails for it until
   /// one works again. What is to be started meanwhile is tried again and again; later it fails at once.
   nanoseconds launch_patience = std::chrono::seconds(3);
@@ -95,8 +98,8 @@ public:
   using callback = std::function<void(process_result)>;
   using process_id = std::uint64_t;
 
-  /// Errors: as scratch::open(); io, where no thread can be started. Removes what dead tuners have left behind
-  /// (folders, processes, cgroups).
+  /// Errors: as scratch::open(); io, where no thread or descriptor can be had. Removes what dead tuners have left
+  /// behind (folders, processes, cgroups).
   static result<std::shared_ptr<supervisor>> create(supervisor_options options = {});
 
   /// Kills what runs; each callback has been called (with `cancelled`) when this returns, and no process, folder or
@@ -117,6 +120,8 @@ public:
   std::size_t running() const;
   /// "cgroup" or "process tree": what holds the descendants.
   const char* containment() const noexcept;
+  /// Whether what is started has no network, where that was asked for: the kernel may not permit it.
+  bool network_taken() const noexcept;
   /// The guardian's pid; 0 where there is none.
   int guardian() const noexcept;
 

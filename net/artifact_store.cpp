@@ -99,10 +99,6 @@ status artifact_store::look() {
   while (const auto* e = ::readdir(d)) {
     std::string_view name = e->d_name;
     struct stat s {};
-    if (name.starts_with("new.")) {
-      ::unlinkat(::dirfd(d), e->d_name, 0); // of a process that is gone
-      continue;
-    }
     const bool whole = !name.ends_with(part_suffix);
     if (!whole) name.remove_suffix(std::strlen(part_suffix));
     const auto what = digest_of(name);
@@ -159,6 +155,12 @@ bool artifact_store::has(const digest& d) {
 std::uint64_t artifact_store::bytes() const {
   const std::lock_guard guard(lock_);
   return held_;
+}
+
+std::uint64_t artifact_store::unchecked(const digest& d) const {
+  const std::lock_guard guard(lock_);
+  const auto at = entries_.find(d);
+  return at != entries_.end() && at->second.whole && !at->second.checked ? at->second.size : 0;
 }
 
 result<std::optional<artifact_store::pin>> artifact_store::get(const digest& d) {
@@ -221,19 +223,6 @@ artifact_store::pin& artifact_store::pin::operator=(pin&& other) noexcept {
   size_ = other.size_;
   file_ = std::move(other.file_);
   return *this;
-}
-
-status artifact_store::pin::read(std::uint64_t offset, char* to, std::size_t n) const {
-  if (offset > size_ || n > size_ - offset) return error{errc::io, "beyond the end of the contents", {}};
-  while (n > 0) {
-    const auto got = ::pread(file_.get(), to, n, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return error{errc::io, "the contents cannot be read", {}};
-    to += got;
-    n -= static_cast<std::size_t>(got);
-    offset += static_cast<std::uint64_t>(got);
-  }
-  return {};
 }
 
 status artifact_store::pin::copy_to(int file) const {
@@ -368,49 +357,6 @@ result<std::unique_ptr<incoming>> artifact_store::receive(const digest& d, std::
   auto out = std::make_unique<writer>(shared_from_this(), d, size);
   if (auto begun = out->begin(); !begun) return begun.err();
   return std::unique_ptr<incoming>(std::move(out));
-}
-
-result<artifact_store::added> artifact_store::add(int file) {
-  std::string fresh;
-  {
-    const std::lock_guard guard(lock_);
-    fresh = folder_ + "/new." + std::to_string(++made_);
-  }
-  const measure::descriptor out(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!out) return failed("cannot write", fresh);
-  hasher h;
-  added made;
-  const bool good = read_all(file, [&](std::string_view data) {
-    h.update(data);
-    made.size += data.size();
-    return write_all(out.get(), data);
-  });
-  made.contents = h.finish();
-  const auto lost = [&](error why) {
-    ::unlink(fresh.c_str());
-    return why;
-  };
-  if (!good) return lost(failed("cannot write", fresh));
-  const std::lock_guard guard(lock_);
-  if (const auto at = entries_.find(made.contents); at != entries_.end() && at->second.whole) {
-    // It may be unchecked, and what has come just now is not.
-    ::rename(fresh.c_str(), path(made.contents).c_str());
-    at->second.checked = true;
-    at->second.used = ++clock_;
-    return made;
-  } else if (at != entries_.end() && at->second.under_way) {
-    return lost(error{errc::io, "these contents are on their way already", {}});
-  } else if (at != entries_.end()) {
-    drop(made.contents, false);
-    held_ -= at->second.size;
-    entries_.erase(at);
-  }
-  if (auto room = make_room(made.size); !room) return lost(room.err());
-  if (::rename(fresh.c_str(), path(made.contents).c_str()) != 0)
-    return lost(failed("cannot write", path(made.contents)));
-  entries_[made.contents] = {made.size, ++clock_, 0, true, true, false};
-  held_ += made.size;
-  return made;
 }
 
 } // namespace attune::net

@@ -41,15 +41,13 @@ public:
 /// Thread-safety: any thread; an `incoming` has one owner. Checking and copying block.
 class artifact_store final : public artifact_sink, public std::enable_shared_from_this<artifact_store> {
 public:
-  /// One that is held: it stays, and can be read. Outlives nothing but its store, which it keeps.
+  /// One that is held: it stays, and can be copied. Outlives nothing but its store, which it keeps.
   class pin {
   public:
     pin(pin&& other) noexcept = default;
     pin& operator=(pin&& other) noexcept;
     ~pin();
     std::uint64_t size() const noexcept { return size_; }
-    /// Reads `n` bytes from `offset` on. Errors: io, also beyond the end.
-    status read(std::uint64_t offset, char* to, std::size_t n) const;
     /// Writes all of it. Errors: io.
     status copy_to(int file) const;
 
@@ -68,15 +66,11 @@ public:
 
   bool has(const digest& d) override;
   result<std::unique_ptr<incoming>> receive(const digest& d, std::uint64_t size) override;
+  /// How many bytes get() would have to read before it believes it: what an earlier process has left; 0 also where it
+  /// is not there.
+  std::uint64_t unchecked(const digest& d) const;
   /// None where it is not there (any more). Errors: io.
   result<std::optional<pin>> get(const digest& d);
-
-  struct added {
-    digest contents;
-    std::uint64_t size = 0;
-  };
-  /// Takes a file in, from its beginning. Errors: io, also where there is no room.
-  result<added> add(int file);
 
   /// Of all that is there, or on its way.
   std::uint64_t bytes() const;
@@ -104,7 +98,7 @@ private:
   measure::descriptor owner_;
   mutable std::mutex lock_; ///< guards what follows
   std::unordered_map<digest, entry, hash_of> entries_;
-  std::uint64_t held_ = 0, clock_ = 0, made_ = 0;
+  std::uint64_t held_ = 0, clock_ = 0;
 };
 
 } // namespace attune::net

@@ -2,8 +2,13 @@
 
 #include "net/network_error.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 #include <utility>
 
 namespace attune::net {
@@ -16,7 +21,7 @@ std::size_t first_bytes(const digest& d) noexcept {
   return out;
 }
 
-bool read(std::string_view text, digest& out) {
+bool read_digest(std::string_view text, digest& out) {
   if (text.size() != out.bytes.size()) return false;
   std::memcpy(out.bytes.data(), text.data(), text.size());
   return true;
@@ -28,7 +33,7 @@ void append_varint(std::string& out, std::uint64_t n) {
 }
 
 /// A field of a message, as Protobuf's encoding has it: a number, or bytes where they lie.
-struct field {
+struct wire_field {
   std::uint32_t number = 0;
   std::uint64_t value = 0;
   std::string_view bytes;
@@ -46,10 +51,10 @@ std::optional<std::uint64_t> take_varint(std::string_view& from) {
 }
 
 /// The next one, of the two kinds that the messages here have.
-std::optional<field> take_field(std::string_view& from) {
+std::optional<wire_field> take_field(std::string_view& from) {
   const auto tag = take_varint(from);
   if (!tag || *tag > 0xffffffffu) return std::nullopt;
-  field out;
+  wire_field out;
   out.number = static_cast<std::uint32_t>(*tag >> 3);
   const auto n = take_varint(from);
   if (!n) return std::nullopt;
@@ -95,9 +100,9 @@ artifact_receiver::artifact_receiver(std::shared_ptr<artifact_sink> into,
 artifact_receiver::~artifact_receiver() = default;
 
 void artifact_receiver::want(const manifest& m, done then) {
-  if (auto good = check(m); !good) return then(good);
   const auto w = std::make_shared<wish>();
   for (const auto& f : m.files) {
+    if (!f.has_contents()) continue;
     if (const auto at = files_.find(f.contents); at != files_.end()) {
       if (at->second.size != f.size) return then(network_error("two sizes are given for the same contents"));
     } else if (into_->has(f.contents)) {
@@ -171,7 +176,7 @@ status artifact_receiver::take(const wire::v1::ArtifactPart& part) {
 
 status artifact_receiver::take(const artifact_part& part) {
   digest what;
-  if (!read(part.sha256, what)) return network_error("a hash is not one");
+  if (!read_digest(part.sha256, what)) return network_error("a hash is not one");
   if (asks_.empty() || asks_.front().what != what || asks_.front().offset != part.offset)
     return network_error("a part of a file came that was not asked for");
   const auto ask = asks_.front();
@@ -214,39 +219,74 @@ void artifact_receiver::fail(const error& why) {
     if (w->then) std::exchange(w->then, nullptr)(why);
 }
 
-void artifact_sender::offer(const manifest& files) {
-  for (const auto& f : files.files) {
-    auto& o = offered_[f.contents];
-    o.size = f.size;
-    ++o.times;
-  }
+void artifact_sender::offer(const manifest& files, const std::string& folder) {
+  for (const auto& f : files.files)
+    if (f.has_contents()) offer(f, folder + "/" + f.path);
 }
 
-void artifact_sender::withdraw(const manifest& files) {
-  for (const auto& f : files.files)
-    if (const auto at = offered_.find(f.contents); at != offered_.end() && --at->second.times == 0) offered_.erase(at);
+void artifact_sender::offer(const artifact_file& file, std::string path) {
+  auto& o = offered_[file.contents];
+  o.size = file.size;
+  o.paths.push_back(std::move(path));
+}
+
+void artifact_sender::withdraw(const manifest& files, const std::string& folder) {
+  for (const auto& f : files.files) {
+    if (!f.has_contents()) continue;
+    const auto at = offered_.find(f.contents);
+    if (at == offered_.end()) continue;
+    auto& paths = at->second.paths;
+    if (const auto p = std::find(paths.begin(), paths.end(), folder + "/" + f.path); p != paths.end()) paths.erase(p);
+    if (!paths.empty()) continue;
+    offered_.erase(at);
+    withdrawn_.push_back(f.contents);
+    if (withdrawn_.size() > withdrawn_most) withdrawn_.pop_front();
+  }
   open_.reset();
 }
 
-result<const artifact_store::pin*> artifact_sender::find(const wire::v1::ArtifactFetch& ask) {
+result<int> artifact_sender::find(const wire::v1::ArtifactFetch& ask) {
   digest what;
-  if (!read(ask.sha256(), what)) return network_error("a hash is not one");
+  if (!read_digest(ask.sha256(), what)) return network_error("a hash is not one");
+  if (ask.length() == 0 || ask.length() > transfer_limits::part_most)
+    return network_error("a part is asked for that is too long");
   const auto at = offered_.find(what);
-  if (at == offered_.end()) return network_error("contents are asked for that were not offered");
-  if (ask.length() == 0 || ask.length() > transfer_limits::part_most || ask.offset() > at->second.size ||
-      ask.length() > at->second.size - ask.offset())
-    return network_error("a part is asked for that is not there, or is too long");
-  if (!open_ || open_->first != what) {
-    auto found = from_->get(what);
-    open_.reset();
-    if (found && *found) open_.emplace(what, std::move(**found));
+  if (at == offered_.end()) {
+    if (std::find(withdrawn_.begin(), withdrawn_.end(), what) != withdrawn_.end()) return -1;
+    return network_error("contents are asked for that were not offered");
   }
-  return open_ ? &open_->second : nullptr;
+  if (ask.offset() > at->second.size || ask.length() > at->second.size - ask.offset())
+    return network_error("a part is asked for that is not there");
+  if (!open_ || open_->what != what) {
+    open_.reset();
+    for (const auto& path : at->second.paths) {
+      measure::descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+      struct stat s {};
+      if (!file || ::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode) ||
+          static_cast<std::uint64_t>(s.st_size) != at->second.size)
+        continue;
+      open_ = reading{what, std::move(file), at->second.size};
+      break;
+    }
+  }
+  return open_ ? open_->file.get() : -1;
+}
+
+bool artifact_sender::read(int file, std::uint64_t offset, char* to, std::size_t n) {
+  while (n > 0) {
+    const auto got = ::pread(file, to, n, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    n -= static_cast<std::size_t>(got);
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return true;
 }
 
 void artifact_sender::given(const wire::v1::ArtifactFetch& ask) {
   // Behind the last part it need not be held any longer.
-  if (open_ && ask.offset() + ask.length() == open_->second.size()) open_.reset();
+  if (open_ && ask.offset() + ask.length() == open_->size) open_.reset();
 }
 
 status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, wire::v1::ArtifactPart& out) {
@@ -256,7 +296,7 @@ status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, wire::v1::Art
   out.set_offset(ask.offset());
   auto& data = *out.mutable_data();
   data.resize(ask.length());
-  if (*from == nullptr || !(*from)->read(ask.offset(), data.data(), data.size())) {
+  if (*from < 0 || !read(*from, ask.offset(), data.data(), data.size())) {
     data.clear();
     out.set_gone(true);
     open_.reset();
@@ -275,13 +315,14 @@ status artifact_sender::answer(const wire::v1::ArtifactFetch& ask, std::string& 
   std::string fields = head.SerializeAsString();
   fields += static_cast<char>(wire::v1::ArtifactPart::kDataFieldNumber << 3 | 2);
   append_varint(fields, ask.length());
-  out.clear();
-  append_varint(out, wire::v1::Envelope::kArtifactPartFieldNumber << 3 | 2);
-  append_varint(out, fields.size() + ask.length());
-  out += fields;
-  const auto begin = out.size();
-  out.resize(begin + ask.length());
-  if (*from == nullptr || !(*from)->read(ask.offset(), out.data() + begin, ask.length())) {
+  std::string before;
+  append_varint(before, wire::v1::Envelope::kArtifactPartFieldNumber << 3 | 2);
+  append_varint(before, fields.size() + ask.length());
+  before += fields;
+  // As long as the last one, mostly: then nothing is filled with zeros first.
+  out.resize(before.size() + ask.length());
+  std::copy(before.begin(), before.end(), out.begin());
+  if (*from < 0 || !read(*from, ask.offset(), out.data() + before.size(), ask.length())) {
     wire::v1::Envelope gone;
     head.set_gone(true);
     *gone.mutable_artifact_part() = head;

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "measure/descriptor.hpp"
 #include "net/artifact_store.hpp"
 #include "net/manifest.hpp"
 #include "proto/wire.pb.h"
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -48,8 +50,9 @@ public:
   artifact_receiver(const artifact_receiver&) = delete;
   artifact_receiver& operator=(const artifact_receiver&) = delete;
 
-  /// Brings what is missing, once however many want it. `then` is called once: at once where all is there, at the
-  /// latest by fail(). Errors it is told: network, io, not_found (the other side does not have it any more).
+  /// Brings the contents that are missing, once however many want them. `then` is called once: at once where all is
+  /// there, at the latest by fail(). Errors it is told: network, io, not_found (the other side does not have it any
+  /// more). The names do not matter here.
   void want(const manifest& files, done then);
   /// What came, in answer to the oldest ask. Errors: network: it was not asked for, or is not what was asked; the
   /// connection is to be ended then. Contents that turn out wrong fail alone.
@@ -96,37 +99,47 @@ private:
   std::vector<std::pair<std::shared_ptr<wish>, status>> told_; ///< to be told when it is consistent again
 };
 
-/// The end that has contents. It gives what it was told to offer on this connection and nothing else, so that a hash
-/// that somebody guessed or saw is no key to what others have sent.
-/// Thread-safety: one owner, the connection's thread.
+/// The end that has contents: in files, where they lie. It gives what it was told to offer on this connection and
+/// nothing else, so that a hash that somebody guessed or saw is no key to what others have sent. Whether a file is
+/// still what it was when it was listed, the other end finds out: it checks the hash. Thread-safety: one owner, the
+/// connection's thread.
 class artifact_sender {
 public:
-  explicit artifact_sender(std::shared_ptr<artifact_store> from) : from_(std::move(from)) {}
+  static constexpr std::size_t withdrawn_most = 1024;
 
-  /// From now on, and while it is offered as often as it is withdrawn.
-  void offer(const manifest& files);
-  void withdraw(const manifest& files);
+  /// The files of `files` below `folder`, from now on, until as much is withdrawn.
+  void offer(const manifest& files, const std::string& folder);
+  void withdraw(const manifest& files, const std::string& folder);
+  /// One file, wherever it lies.
+  void offer(const artifact_file& file, std::string path);
 
-  /// The answer to an ask. Where the contents are gone it says so. Errors: network: an ask for what is not offered, or
-  /// beyond its end, or too much; the connection is to be ended then.
+  /// The answer to an ask. Where the contents are gone, or were lately withdrawn, it says so. Errors: network: an ask
+  /// for what was not offered, or beyond its end, or too much; the connection is to be ended then.
   status answer(const wire::v1::ArtifactFetch& ask, wire::v1::ArtifactPart& out);
   /// The same as the bytes of an Envelope, for link::send(). `out` is written over; its memory is used again.
   status answer(const wire::v1::ArtifactFetch& ask, std::string& out);
 
 private:
-  /// The contents that are asked for, open; none where they are gone.
-  result<const artifact_store::pin*> find(const wire::v1::ArtifactFetch& ask);
+  /// The file that is asked for, open; -1 where it is gone.
+  result<int> find(const wire::v1::ArtifactFetch& ask);
+  static bool read(int file, std::uint64_t offset, char* to, std::size_t n);
   void given(const wire::v1::ArtifactFetch& ask);
 
   struct offered {
-    std::uint64_t size = 0, times = 0;
+    std::uint64_t size = 0;
+    std::vector<std::string> paths; ///< one for each time
   };
   struct hash_of {
     std::size_t operator()(const digest& d) const noexcept;
   };
-  std::shared_ptr<artifact_store> from_;
   std::unordered_map<digest, offered, hash_of> offered_;
-  std::optional<std::pair<digest, artifact_store::pin>> open_; ///< what was asked for last
+  std::deque<digest> withdrawn_; ///< the last ones: an ask for them may have been on its way
+  struct reading {
+    digest what;
+    measure::descriptor file;
+    std::uint64_t size = 0;
+  };
+  std::optional<reading> open_; ///< what was asked for last
 };
 
 } // namespace attune::net

@@ -91,8 +91,7 @@ status audit_log::rotate() {
   return open();
 }
 
-status audit_log::write(nanoseconds at, const audit_who& who, std::string_view did,
-                        const std::vector<std::pair<std::string, std::string>>& more) {
+status audit_log::write(nanoseconds at, const audit_who& who, std::string_view did, const audit_details& more) {
   std::string line = "{";
   field(line, "at", rfc3339(at));
   field(line, "token", who.token);

@@ -18,6 +18,9 @@ struct audit_who {
   std::string peer; ///< the remote address
 };
 
+/// What else there is to say, in this order.
+using audit_details = std::vector<std::pair<std::string, std::string>>;
+
 struct audit_limits {
   std::size_t file_bytes = 8u << 20; ///< then a new file is begun
   std::size_t old_files = 4;         ///< kept of those before
@@ -31,8 +34,7 @@ public:
 
   /// Writes one line: `at` (wall clock), who, `did`, and what `more` says, in its order. Texts of any bytes are made
   /// JSON, the longest cut at 300 bytes. Errors: io; nothing of it is then written.
-  status write(nanoseconds at, const audit_who& who, std::string_view did,
-               const std::vector<std::pair<std::string, std::string>>& more = {});
+  status write(nanoseconds at, const audit_who& who, std::string_view did, const audit_details& more = {});
 
 private:
   status open();

@@ -13,22 +13,25 @@ namespace attune::net {
 
 class artifact_store;
 
-/// A file of an artifact: its name, and its contents by their hash.
+/// A file by its name, its mode and the hash of its contents; or a folder, or a symbolic link.
 struct artifact_file {
   std::string path; ///< relative, `/` between its parts, which are names: neither empty, nor `.`, nor `..`
   digest contents;
   std::uint64_t size = 0;
-  bool executable = false;
+  std::uint32_t mode = 0644; ///< permission bits
+  std::string link;          ///< not empty: a symbolic link with this text
+  bool folder = false;
+
+  bool has_contents() const noexcept { return !folder && link.empty(); }
   friend bool operator==(const artifact_file&, const artifact_file&) = default;
 };
 
-/// A set of files. Symbolic links, devices and empty folders are not among them.
+/// A set of files, as it is sent: what a spec names, or what a build has left in its folder.
 struct manifest {
   static constexpr std::size_t files_most = 10'000, path_most = 4096, name_most = 255;
   std::vector<artifact_file> files;
 
-  /// SHA-256 of all names, contents and modes, whatever their order.
-  digest id() const;
+  /// Of all contents.
   std::uint64_t bytes() const noexcept;
   friend bool operator==(const manifest&, const manifest&) = default;
 };
@@ -36,21 +39,29 @@ struct manifest {
 /// Whether a path stays below the folder that it is relative to, and can be made there.
 bool stays_below(std::string_view path) noexcept;
 
-/// What must hold before anything is done with a manifest that came: every path stays below, none is twice or below
-/// another file, not too many. Pure. Errors: network.
+/// What must hold before anything is done with a manifest that came: every path stays below, none is twice, nothing
+/// lies below a file or a link (which may lead anywhere), not too many. Pure. Errors: network.
 status check(const manifest& m);
 
-void to(const manifest& from, wire::v1::ArtifactManifest& out);
+using file_entries = google::protobuf::RepeatedPtrField<wire::v1::FileEntry>;
+void to(const manifest& from, file_entries& out);
 /// Errors: network, as check().
-result<manifest> from(const wire::v1::ArtifactManifest& in);
+result<manifest> from(const file_entries& in);
 
-/// Reads the named files below `folder` and takes their contents into `store`. Errors: invalid_spec (a name that does
-/// not stay below, a symbolic link on the way, no ordinary file), io.
-result<manifest> take_in(artifact_store& store, const std::string& folder, const std::vector<std::string>& names);
+/// Whether what `store` has of it has so much of an earlier process's to be read through that this is for another
+/// thread than a connection's.
+bool takes_long_to_check(const manifest& m, const artifact_store& store);
 
-/// Makes the files in `folder`, which is there and nobody else's: copies with mode 0755 or 0644, whatever the umask.
-/// Never writes through a symbolic link, nor over a file. What it uses stays in `store` meanwhile. Errors: network as
-/// check(); not_found, where contents are missing; io.
+/// The named files below `folder`, through symbolic links; each is read, for its hash. Errors: invalid_spec, for what
+/// does not stay below or is no ordinary file; io.
+result<manifest> list_files(const std::string& folder, const std::vector<std::string>& names);
+/// All that is in `folder`, by name: files, folders, links as links; no sockets, pipes and devices. Errors: io; more
+/// than manifest::files_most.
+result<manifest> list_folder(const std::string& folder);
+
+/// Makes all of it in `folder`, which is there and nobody else's, each with its mode, whatever the umask. Nothing is
+/// written through a symbolic link, nor over a file. Errors: network as check(); not_found, where contents are missing;
+/// io.
 status lay_out(const manifest& m, artifact_store& store, const std::string& folder);
 
 } // namespace attune::net

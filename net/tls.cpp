@@ -4,6 +4,7 @@
 #include "net/tcp.hpp"
 #include "net/tls_stream.hpp"
 
+#include <asio/ssl/error.hpp>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
@@ -293,6 +294,7 @@ result<tls_ptr> tls_for_client(const tls_trust& trust) {
 
 bool tls_stream::expect(const std::string& host) {
   auto* ssl = native_handle();
+  if (ssl == nullptr) return false;
   const bool figures = is_numeric(host);
   if (settings_->chain) {
     auto* want = SSL_get0_param(ssl);
@@ -306,7 +308,7 @@ bool tls_stream::expect(const std::string& host) {
 
 std::string tls_stream::reason(const asio::error_code& ec) {
   const auto* ssl = native_handle();
-  const auto verified = SSL_get_verify_result(ssl);
+  const auto verified = ssl == nullptr ? X509_V_OK : SSL_get_verify_result(ssl);
   if (verified != X509_V_OK) {
     const auto* shown = static_cast<const X509*>(SSL_get_ex_data(ssl, shown_index()));
     switch (verified) {

@@ -38,9 +38,9 @@ measure::run_result failed(failure_kind kind, std::string message) {
 
 /// A program cannot be started while anybody has it open for writing, and a child of another slot that is just being
 /// born has what was open here. The kernel says when nobody has: then alone it grants a lease on the file.
-void wait_until_closed(const std::vector<file_entry>& entries, const std::string& folder) {
-  for (const auto& e : entries) {
-    if (e.folder || !e.link.empty() || (e.mode & 0111) == 0) continue;
+void wait_until_closed(const manifest& entries, const std::string& folder) {
+  for (const auto& e : entries.files) {
+    if (!e.has_contents() || (e.mode & 0111) == 0) continue;
     const int file = ::open((folder + "/" + e.path).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) continue;
     for (int i = 0; i < 200 && ::fcntl(file, F_SETLEASE, F_RDLCK) != 0 && errno == EAGAIN; ++i)
@@ -57,7 +57,7 @@ bool builds_here(const task_spec& spec) {
 } // namespace
 
 agent::agent(asio::io_context& loop, agent_options options, events tell)
-    : loop_(loop), options_(std::move(options)), tell_(std::move(tell)), timer_(loop) {
+    : loop_(loop), options_(std::move(options)), tell_(std::move(tell)), greeting_(options_.shown), timer_(loop) {
   if (options_.self.boot == key128()) options_.self.boot = draw();
   slots_.resize(options_.self.slots);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
@@ -76,53 +76,54 @@ agent::~agent() { laying_.join(); }
 
 void agent::attach(link_ptr link) {
   wire_ = std::move(link);
-  greeted_ = let_in_ = false;
+  let_in_ = false;
   lost_.reset();
   tasks_.clear();
   next_.Clear();
-  bring_ = std::make_unique<fetcher>(options_.files, [weak = std::weak_ptr(wire_)](const wire::v1::Fetch& ask) {
-    Envelope out;
-    *out.mutable_fetch() = ask;
-    if (const auto to = weak.lock()) to->send(out.SerializeAsString());
-  });
+  bring_ = std::make_unique<artifact_receiver>(options_.files,
+                                               [weak = std::weak_ptr(wire_)](const wire::v1::ArtifactFetch& ask) {
+                                                 Envelope out;
+                                                 *out.mutable_artifact_fetch() = ask;
+                                                 if (const auto to = weak.lock()) to->send(out.SerializeAsString());
+                                               });
   heard_ = options_.clock->monotonic();
   const std::weak_ptr<agent> weak = weak_from_this();
-  wire_->start(
+  greeting_.begin(
+      wire_, options_.self.boot.view(),
       [weak](std::string_view body) {
         if (const auto self = weak.lock()) self->take(body);
       },
       [weak](const error& why) {
         if (const auto self = weak.lock()) self->lose(why);
       });
-  Envelope out;
-  *out.mutable_hello() = hello_of(fleet_abilities(), options_.self.boot.view());
-  wire_->send(out.SerializeAsString());
+  beat(); // one that says nothing more in the middle of its greeting is gone as well
 }
 
 void agent::take(std::string_view body) {
+  if (!wire_) return;
   Envelope message;
   status done;
-  if (!message.ParseFromArray(body.data(), static_cast<int>(body.size())))
+  if (const auto part = let_in_ ? read_part(body) : std::nullopt) {
+    heard_ = options_.clock->monotonic();
+    done = bring_->take(*part);
+  } else if (!message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
     done = bad_message("a message cannot be read");
-  else
+  } else {
     done = handle(message);
+  }
   if (!done) lose(done.err());
 }
 
 status agent::handle(const Envelope& message) {
   heard_ = options_.clock->monotonic();
-  if (message.has_failed()) return error_of(message.failed());
-  if (!greeted_) {
-    if (!message.has_welcome()) return bad_message("the hub does not greet");
-    if (const auto agreed = agree(fleet_abilities(), message.welcome()); !agreed) return agreed.err();
-    greeted_ = true;
-    wire_->established();
-    if (options_.shown) wire_->send(showing(*options_.shown).SerializeAsString());
+  if (!greeting_.over()) {
+    if (auto good = greeting_.take(*wire_, message); !good) return good;
     Envelope out;
     to(options_.self, *out.mutable_agent_hello());
     wire_->send(out.SerializeAsString());
     return {};
   }
+  if (message.has_failed()) return error_of(message.failed());
   switch (message.body_case()) {
   case Envelope::kAgentWelcome: {
     const auto& w = message.agent_welcome();
@@ -145,8 +146,6 @@ status agent::handle(const Envelope& message) {
       if (auto good = order(o); !good) return good;
     for (const auto lease : message.orders().stop()) stop(lease);
     return {};
-  case Envelope::kChunk:
-    return bring_->take(message.chunk());
   default:
     break;
   }
@@ -160,16 +159,20 @@ void agent::beat() {
     if (ec || !self || !self->wire_) return;
     if (self->options_.clock->monotonic() - self->heard_ > self->lease_)
       return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
-    Envelope out;
-    out.mutable_heartbeat()->set_number(++self->beats_);
-    self->wire_->send(out.SerializeAsString());
+    if (self->let_in_) {
+      Envelope out;
+      out.mutable_heartbeat()->set_number(++self->beats_);
+      self->wire_->send(out.SerializeAsString());
+    }
     self->beat();
   });
 }
 
 status agent::notice(const wire::v1::TaskNotice& in) {
   auto t = std::make_shared<known_task>();
-  if (auto good = from_all(in.files(), t->files); !good) return good;
+  auto files = from(in.files());
+  if (!files) return files.err();
+  t->files = std::move(*files);
   if (options_.make_runner) {
     // Nothing is run by the spec's commands.
     auto made = std::make_shared<task>();
@@ -211,8 +214,8 @@ status agent::order(const wire::v1::Order& in) {
   if (in.has_noise()) what->noise = in.noise();
   if (in.purpose() > static_cast<std::uint32_t>(purpose::reference)) return bad_message("an order is not one");
   what->why = static_cast<purpose>(in.purpose());
-  std::vector<file_entry> folder;
-  if (auto good = from_all(in.folder(), folder); !good) return good;
+  auto folder = from(in.folder());
+  if (!folder) return folder.err();
   if (!in.artifact().empty() && !stays_below(in.artifact())) return bad_message("an order is not one");
   s.lease = in.lease();
   s.stopped = s.building = s.running = false;
@@ -223,24 +226,24 @@ status agent::order(const wire::v1::Order& in) {
     return {};
   }
 
-  auto needed = folder;
-  needed.insert(needed.end(), of->second->files.begin(), of->second->files.end());
   auto limit = std::make_shared<timer>(loop_, options_.bring_limit);
   limit->async_wait([weak = weak_from_this(), at = in.slot(), epoch = s.epoch](const asio::error_code& ec) {
     if (const auto self = weak.lock(); self && !ec)
       self->answer(at, epoch, failed(failure_kind::internal, "its files did not come in time"));
   });
+  auto needed = of->second->files;
+  // The task's and the build's are two folders: a name may be in both.
+  for (const auto& f : folder->files) needed.files.push_back(f);
   const auto at_once = std::make_shared<bool>(true); // all was there
-  bring_->want(needed,
-               [weak = weak_from_this(), limit, at_once, at = in.slot(), epoch = s.epoch, what, number = in.task(),
-                folder = std::move(folder), built = in.built(), artifact = in.artifact()](const status& came) {
-                 limit->cancel();
-                 const auto self = weak.lock();
-                 if (!self) return;
-                 if (!came) return self->answer(at, epoch, failed(failure_kind::internal, came.err().text()));
-                 if (!*at_once) self->arrived(at, epoch);
-                 self->begin(at, epoch, what, number, folder, built, artifact);
-               });
+  bring(needed, [weak = weak_from_this(), limit, at_once, at = in.slot(), epoch = s.epoch, what, number = in.task(),
+                 folder = std::move(*folder), built = in.built(), artifact = in.artifact()](const status& came) {
+    limit->cancel();
+    const auto self = weak.lock();
+    if (!self) return;
+    if (!came) return self->answer(at, epoch, failed(failure_kind::internal, came.err().text()));
+    if (!*at_once) self->arrived(at, epoch);
+    self->begin(at, epoch, what, number, folder, built, artifact);
+  });
   *at_once = false;
   return {};
 }
@@ -253,9 +256,36 @@ void agent::arrived(std::uint32_t at, std::uint64_t epoch) {
   if (!std::exchange(flushing_, true)) asio::post(loop_, [self = shared_from_this()] { self->flush(); });
 }
 
+/// Brings what is not there yet. What an earlier process has kept is read through before it is believed, which takes
+/// its time: on another thread.
+void agent::bring(const manifest& needed, std::function<void(const status&)> then) {
+  if (std::none_of(needed.files.begin(), needed.files.end(), [](const auto& f) { return f.has_contents(); }))
+    return then({});
+  if (!takes_long_to_check(needed, *options_.files)) return bring_->want(needed, then);
+  asio::post(laying_, [self = shared_from_this(), needed, wire = wire_, then = std::move(then)]() mutable {
+    for (const auto& f : needed.files)
+      if (f.has_contents()) self->options_.files->has(f.contents);
+    // Not the last owner here: it would wait for this thread.
+    auto& loop = self->loop_;
+    asio::post(loop,
+               [self = std::move(self), needed = std::move(needed), wire = std::move(wire), then = std::move(then)] {
+                 if (!self->bring_ || self->wire_ != wire)
+                   return then(error{errc::network, "the connection was lost", {}});
+                 self->bring_->want(needed, then);
+               });
+  });
+}
+
+/// As it was sent, and for whoever runs here.
+status agent::lay_out_here(const manifest& files, const std::string& folder) {
+  if (auto laid = lay_out(files, *options_.files, folder); !laid) return laid;
+  wait_until_closed(files, folder);
+  return options_.processes->scratch().hand_over(folder);
+}
+
 /// All that it needs is here: laid out, on another thread, then built or run.
 void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<trial>& what, std::uint32_t number,
-                  std::vector<file_entry> folder, bool built, std::string artifact) {
+                  manifest folder, bool built, std::string artifact) {
   auto& s = slots_[at];
   if (s.epoch != epoch || s.lease == 0) return;
   if (s.stopped) return answer(at, epoch, failed(failure_kind::cancelled, "cancelled"));
@@ -266,19 +296,17 @@ void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<t
                artifact = std::move(artifact), here, own, mine]() mutable {
     status good;
     measure::artifact_ptr made;
-    auto& files = *self->options_.files;
     auto& scratch = self->options_.processes->scratch();
     if (!of->laid_out) {
-      good = files.lay_out(of->files, of->folder);
+      good = self->lay_out_here(of->files, of->folder);
       of->laid_out = good.ok();
-      wait_until_closed(of->files, of->folder);
     }
     if (good && own && !mine) {
       // What is written in place must meet no other slot's.
       auto there = scratch.make_folder();
       if (!there) {
         good = there.err();
-      } else if (good = files.lay_out(of->files, *there); good) {
+      } else if (good = self->lay_out_here(of->files, *there); good) {
         auto copy = std::make_shared<task>(*of->of);
         copy->spec.directory = *there;
         mine = std::move(copy);
@@ -290,11 +318,11 @@ void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<t
         good = there.err();
       } else {
         made = std::make_shared<const measure::artifact>(*there, artifact.empty() ? "" : *there + "/" + artifact);
-        good = files.lay_out(folder, *there);
-        wait_until_closed(folder, *there);
+        good = self->lay_out_here(folder, *there);
       }
     }
-    asio::post(self->loop_, [self, at, epoch, what, number, here, own, mine, good, made]() mutable {
+    auto& loop = self->loop_;
+    asio::post(loop, [self = std::move(self), at, epoch, what, number, here, own, mine, good, made]() mutable {
       auto& place = self->slots_[at];
       if (place.epoch != epoch || place.lease == 0) return;
       if (!good) return self->answer(at, epoch, failed(failure_kind::internal, good.err().text()));

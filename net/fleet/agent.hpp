@@ -2,8 +2,10 @@
 
 #include "measure/executor.hpp"
 #include "measure/supervisor.hpp"
-#include "net/fleet/fetcher.hpp"
+#include "net/artifact_store.hpp"
+#include "net/artifact_transfer.hpp"
 #include "net/fleet/fleet_messages.hpp"
+#include "net/fleet/greeting.hpp"
 #include "net/link.hpp"
 #include "net/timer.hpp"
 #include "net/token.hpp"
@@ -24,7 +26,7 @@ struct agent_options {
   description self; ///< `boot` is drawn by the agent where none is given
   /// Builds and runs; null only where `make_runner` is given.
   std::shared_ptr<measure::supervisor> processes;
-  std::shared_ptr<blob_store> files;
+  std::shared_ptr<artifact_store> files;
   std::vector<std::vector<int>> cpus; ///< of each slot; empty: all
   /// The way to run on a slot, in place of commands.
   std::function<std::shared_ptr<measure::runner>(std::uint32_t slot)> make_runner;
@@ -62,7 +64,7 @@ public:
 private:
   struct known_task {
     task_ptr of;
-    std::vector<file_entry> files;
+    manifest files;
     std::string folder;    ///< the spec's folder here
     bool laid_out = false; ///< known to the thread that does it alone
   };
@@ -82,8 +84,10 @@ private:
   status notice(const wire::v1::TaskNotice& in);
   status order(const wire::v1::Order& in);
   void stop(std::uint64_t lease);
+  status lay_out_here(const manifest& files, const std::string& folder);
+  void bring(const manifest& needed, std::function<void(const status&)> then);
   void begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<trial>& what, std::uint32_t task,
-             std::vector<file_entry> folder, bool built, std::string artifact);
+             manifest folder, bool built, std::string artifact);
   void run(std::uint32_t at, std::uint64_t epoch, trial_ptr what, measure::artifact_ptr built,
            measure::run_result so_far);
   void answer(std::uint32_t at, std::uint64_t epoch, const measure::run_result& r);
@@ -100,8 +104,9 @@ private:
   agent_options options_;
   events tell_;
   link_ptr wire_;
-  bool greeted_ = false, let_in_ = false;
-  std::unique_ptr<fetcher> bring_;
+  greeting greeting_;
+  bool let_in_ = false;
+  std::unique_ptr<artifact_receiver> bring_;
   std::vector<slot> slots_;
   std::unordered_map<std::uint32_t, std::shared_ptr<known_task>> tasks_;
   wire::v1::Answers next_;

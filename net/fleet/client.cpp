@@ -12,21 +12,18 @@ using wire::v1::Envelope;
 
 void client::attach(link_ptr link) {
   wire_ = std::move(link);
-  greeted_ = false;
+  std::random_device source;
+  std::string id(16, '\0');
+  for (auto& c : id) c = static_cast<char>(source());
   const std::weak_ptr<client> weak = weak_from_this();
-  wire_->start(
+  greeting_.begin(
+      wire_, id,
       [weak](std::string_view body) {
         if (const auto self = weak.lock()) self->take(body);
       },
       [weak](const error& why) {
         if (const auto self = weak.lock()) self->lose(why);
       });
-  std::random_device source;
-  std::string id(16, '\0');
-  for (auto& c : id) c = static_cast<char>(source());
-  Envelope out;
-  *out.mutable_hello() = hello_of(fleet_abilities(), id);
-  wire_->send(out.SerializeAsString());
 }
 
 std::uint64_t client::ask(Envelope message) {
@@ -36,6 +33,7 @@ std::uint64_t client::ask(Envelope message) {
 }
 
 void client::take(std::string_view body) {
+  if (!wire_) return;
   Envelope message;
   status done;
   if (!message.ParseFromArray(body.data(), static_cast<int>(body.size())))
@@ -46,24 +44,14 @@ void client::take(std::string_view body) {
 }
 
 status client::handle(const Envelope& message) {
-  if (!greeted_) {
-    if (message.has_failed()) return error_of(message.failed());
-    if (!message.has_welcome()) return bad_message("the hub does not greet");
-    if (const auto agreed = agree(fleet_abilities(), message.welcome()); !agreed) return agreed.err();
-    greeted_ = true;
-    wire_->established();
-    if (shown_) wire_->send(showing(*shown_).SerializeAsString());
+  if (!greeting_.over()) {
+    if (auto good = greeting_.take(*wire_, message); !good) return good;
     if (tell_.ready) tell_.ready();
     return {};
   }
-  if (message.has_fetch()) {
-    digest what;
-    if (auto good = from(message.fetch().sha256(), what); !good) return good;
-    const auto at = files_.find(what);
-    if (at == files_.end()) return bad_message("the hub asks for a file that was not named");
-    Envelope out;
-    if (auto read = read_chunk(at->second, message.fetch(), *out.mutable_chunk()); !read) return read;
-    wire_->send(out.SerializeAsString());
+  if (message.has_artifact_fetch()) {
+    if (auto good = gives_.answer(message.artifact_fetch(), part_); !good) return good;
+    wire_->send(part_);
     return {};
   }
   if (message.has_authenticated()) return {};
@@ -100,8 +88,8 @@ result<submission> submission_of(const std::string& spec, const std::vector<task
   auto files = list_files(folder, names);
   if (!files) return error{files.err().code, files.err().message, spec};
   out.message.set_file(name);
-  for (auto& f : *files) {
-    to(f, *out.message.add_files());
+  to(*files, *out.message.mutable_files());
+  for (auto& f : files->files) {
     auto path = folder + "/" + f.path;
     out.files.emplace_back(std::move(f), std::move(path));
   }

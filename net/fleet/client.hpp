@@ -1,12 +1,12 @@
 #pragma once
 
-#include "net/fleet/fetcher.hpp"
+#include "net/artifact_transfer.hpp"
 #include "net/fleet/fleet_messages.hpp"
+#include "net/fleet/greeting.hpp"
 #include "net/link.hpp"
 #include "net/token.hpp"
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,14 +24,14 @@ public:
     std::function<void(const error&)> lost;
   };
   /// `shown`: who it is, where the hub asks for that.
-  explicit client(events tell, std::optional<token> shown = {}) : tell_(std::move(tell)), shown_(shown) {}
+  explicit client(events tell, std::optional<token> shown = {}) : tell_(std::move(tell)), greeting_(shown) {}
 
   /// A connection has been made: greets. @pre none is in use
   void attach(link_ptr link);
   /// The next request's number.
   std::uint64_t ask(wire::v1::Envelope message);
   /// A file that the hub may ask for.
-  void offer(const file_entry& file, std::string path) { files_[file.sha256] = std::move(path); }
+  void offer(const artifact_file& file, std::string path) { gives_.offer(file, std::move(path)); }
   void close();
 
 private:
@@ -40,18 +40,18 @@ private:
   void lose(const error& why);
 
   events tell_;
-  std::optional<token> shown_;
+  greeting greeting_;
   link_ptr wire_;
-  bool greeted_ = false;
   std::uint64_t asked_ = 0;
-  std::map<digest, std::string> files_;
+  artifact_sender gives_;
+  std::string part_; ///< the last one that was sent: its memory
 };
 
 /// What a client sends of a spec: the file and all that its tasks name. `tasks`: as read from it. Errors: invalid_spec,
 /// io.
 struct submission {
   wire::v1::Submit message;
-  std::vector<std::pair<file_entry, std::string>> files; ///< with their paths
+  std::vector<std::pair<artifact_file, std::string>> files; ///< with their paths
 };
 result<submission> submission_of(const std::string& spec, const std::vector<task_spec>& tasks);
 

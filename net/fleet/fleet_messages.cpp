@@ -11,7 +11,7 @@ namespace convert = storage::convert;
 namespace {
 
 constexpr std::uint32_t most_slots = 4096;
-constexpr std::size_t longest_name = 256;
+constexpr std::size_t longest_name = 256, notes_most = 64, text_most = 8192;
 
 status good(const status& s) { return s ? s : status(bad_message(s.err().message)); }
 
@@ -31,37 +31,6 @@ wire::v1::Envelope showing(const token& t) {
   out.mutable_authenticate()->set_id(t.id.data(), t.id.size());
   out.mutable_authenticate()->set_secret(t.secret.data(), t.secret.size());
   return out;
-}
-
-status from(const std::string& in, digest& out) {
-  if (in.size() != out.bytes.size()) return bad_message("a hash is not one");
-  std::copy(in.begin(), in.end(), out.bytes.begin());
-  return {};
-}
-
-void to(const file_entry& from, wire::v1::FileEntry& out) {
-  out.set_path(from.path);
-  out.set_mode(from.mode);
-  if (from.folder) {
-    out.set_folder(true);
-  } else if (!from.link.empty()) {
-    out.set_link(from.link);
-  } else {
-    out.set_sha256(from.sha256.view().data(), from.sha256.view().size());
-    out.set_size(from.size);
-  }
-}
-
-status from(const wire::v1::FileEntry& in, file_entry& out) {
-  out = {};
-  out.path = in.path();
-  if (!stays_below(out.path)) return bad_message("a file's name does not stay in its folder");
-  out.mode = in.mode() & 0777;
-  out.folder = in.folder();
-  out.link = in.link();
-  if (out.link.find('\0') != std::string::npos) return bad_message("a link is not one");
-  out.size = in.size();
-  return out.folder || !out.link.empty() ? status() : from(in.sha256(), out.sha256);
 }
 
 void to(const description& from, wire::v1::AgentHello& out) {
@@ -124,7 +93,11 @@ status from(const wire::v1::Answer& in, measure::run_result& out) {
   out.used.cpu = nanoseconds(std::max<std::int64_t>(0, in.cpu_ns()));
   out.used.peak_bytes = in.peak_bytes();
   out.notes.assign(in.notes().begin(), in.notes().end());
-  if (out.notes.size() > 64) out.notes.resize(64);
+  // What an agent says is kept for long: no more of it than a run of this machine would have said.
+  if (out.notes.size() > notes_most) out.notes.resize(notes_most);
+  for (auto& n : out.notes)
+    if (n.size() > text_most) n.resize(text_most);
+  if (auto* f = std::get_if<failure>(&out.data); f && f->message.size() > text_most) f->message.resize(text_most);
   return {};
 }
 

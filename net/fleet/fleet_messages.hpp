@@ -2,9 +2,9 @@
 
 #include "core/task.hpp"
 #include "measure/executor.hpp"
-#include "net/fleet/files.hpp"
 #include "net/fleet/registry.hpp"
 #include "net/handshake.hpp"
+#include "net/manifest.hpp"
 #include "net/store_messages.hpp"
 #include "net/token.hpp"
 #include "proto/wire.pb.h"
@@ -17,20 +17,10 @@ namespace attune::net::fleet {
 /// What hub, agents and clients can do: the greeting of all of them.
 abilities fleet_abilities();
 
+using net::from;
 using net::to;
 
 // Between values and messages. Inwards everything is checked: errors are network's.
-
-void to(const file_entry& from, wire::v1::FileEntry& out);
-/// Errors: also for a path that does not stay below its folder.
-status from(const wire::v1::FileEntry& in, file_entry& out);
-template <class Messages>
-status from_all(const Messages& in, std::vector<file_entry>& out) {
-  out.resize(static_cast<std::size_t>(in.size()));
-  for (int i = 0; i < in.size(); ++i)
-    if (auto good = from(in[i], out[static_cast<std::size_t>(i)]); !good) return good;
-  return {};
-}
 
 void to(const description& from, wire::v1::AgentHello& out);
 status from(const wire::v1::AgentHello& in, description& out);
@@ -41,7 +31,6 @@ status from(const wire::v1::Answer& in, measure::run_result& out);
 /// A token, as it is presented.
 wire::v1::Envelope showing(const token& t);
 
-status from(const std::string& in, digest& out);
 error bad_message(std::string what);
 
 } // namespace attune::net::fleet

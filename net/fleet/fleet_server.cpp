@@ -12,7 +12,7 @@ namespace attune::net::fleet {
 
 using wire::v1::Envelope;
 
-fleet_server::fleet_server(asio::io_context& loop, std::shared_ptr<blob_store> files,
+fleet_server::fleet_server(asio::io_context& loop, std::shared_ptr<artifact_store> files,
                            const fleet_server_options& options, events tell)
     : loop_(loop),
       files_(std::move(files)),
@@ -27,13 +27,38 @@ void fleet_server::say(const std::string& text) const {
   if (tell_.log) tell_.log(text);
 }
 
+/// Who it is, as far as it has said so.
+void fleet_server::note(const peer& p, std::string_view did, const audit_details& more) const {
+  if (!tell_.audit) return;
+  audit_who who;
+  who.peer = p.address;
+  if (p.session.admitted()) {
+    who.token = p.session.may().id;
+    who.role = p.session.may().role;
+    who.name = p.session.may().name;
+  }
+  tell_.audit(who, did, more);
+}
+
+void fleet_server::audit(client_id who, std::string did, audit_details more) {
+  asio::post(loop_, [weak = weak_from_this(), who, did = std::move(did), more = std::move(more)] {
+    const auto self = weak.lock();
+    if (!self) return;
+    if (const auto at = self->peers_.find(who); at != self->peers_.end()) self->note(at->second, did, more);
+  });
+}
+
 void fleet_server::adopt(link_ptr link) {
   if (closed_) return link->close();
   const auto who = next_++;
   if (peers_.empty()) watch();
-  auto& p = peers_[who];
+  const bool known = !options_.admit || (options_.trusted && options_.trusted(link->peer()));
+  auto& p =
+      peers_.try_emplace(who, peer_session(fleet_abilities(), known ? std::optional(pass::everything()) : std::nullopt))
+          .first->second;
   p.wire = std::move(link);
   p.address = p.wire->peer();
+  p.since = now();
   const std::weak_ptr<fleet_server> weak = weak_from_this();
   p.wire->start(
       [weak, who](std::string_view body) {
@@ -55,16 +80,18 @@ void fleet_server::close() {
 void fleet_server::take(agent_id who, std::string_view body) {
   const auto at = peers_.find(who);
   if (at == peers_.end()) return;
-  Envelope message;
   auto& p = at->second;
   status done;
-  if (!message.ParseFromArray(body.data(), static_cast<int>(body.size())))
+  if (const auto part = p.bring ? read_part(body) : std::nullopt) {
+    // Most of all bytes of a submission: they are read where they lie.
+    done = p.bring->take(*part);
+  } else if (Envelope message; !message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
     done = bad_message("a message cannot be read");
-  else if (p.is == role::none)
-    done = message.has_hello() ? greet(p, message.hello(), message.request())
-                               : status(bad_message("the first message is no greeting"));
-  else
-    done = handle(who, p, message);
+  } else if (const auto what = p.session.take(message); what) {
+    done = handle(who, p, *what, message);
+  } else {
+    done = what.err();
+  }
   if (done) return;
   if (const auto still = peers_.find(who); still != peers_.end()) drop(who, still->second, done.err());
 }
@@ -72,6 +99,7 @@ void fleet_server::take(agent_id who, std::string_view body) {
 /// Says why, and hangs up.
 void fleet_server::drop(agent_id who, peer& p, const error& why) {
   say("hung up on " + p.address + ": " + why.message);
+  note(p, "was hung up on", {{"why", why.message}});
   Envelope out;
   to(why, *out.mutable_failed());
   p.wire->send(out.SerializeAsString());
@@ -80,89 +108,77 @@ void fleet_server::drop(agent_id who, peer& p, const error& why) {
   wire->close_after_writing();
 }
 
-status fleet_server::greet(peer& p, const wire::v1::Hello& hello, std::uint64_t request) {
-  const auto mine = fleet_abilities();
-  const auto agreed = agree(mine, hello);
-  if (!agreed) return agreed.err();
-  p.is = role::greeted;
-  p.wire->established();
-  if (!options_.admit || (options_.trusted && options_.trusted(p.address))) p.may = pass::everything();
+void fleet_server::greet(peer& p, std::uint64_t request) {
   Envelope out;
   out.set_request(request);
-  *out.mutable_welcome() = welcome_of(mine, *agreed);
+  *out.mutable_welcome() = welcome_of(fleet_abilities(), p.session.agreed());
   p.wire->send(out.SerializeAsString());
-  return {};
+  // Who has to show a token first is held to the short messages and the time of a greeting.
+  if (p.session.admitted()) p.wire->established();
 }
 
 status fleet_server::authenticate(peer& p, const wire::v1::Authenticate& shown, std::uint64_t request) {
   if (options_.admit) {
-    auto may = options_.admit(shown.id(), shown.secret());
-    if (!may) return refused_token();
-    p.may = std::move(may);
-    p.token = p.may->id;
-    say(p.address + " is " + p.may->name);
+    if (auto good = p.session.admit(options_.admit(shown.id(), shown.secret(), p.address)); !good) return good;
+    say(p.address + " is token " + p.session.may().id + " (" + p.session.may().role + ", " + p.session.may().name +
+        ")");
+    p.wire->established();
   }
   Envelope out;
   out.set_request(request);
-  out.mutable_authenticated()->set_name(p.may->name);
+  out.mutable_authenticated()->set_role(p.session.may().role);
+  out.mutable_authenticated()->set_name(p.session.may().name);
   p.wire->send(out.SerializeAsString());
   return {};
 }
 
-status fleet_server::handle(agent_id who, peer& p, const Envelope& message) {
-  if (p.is == role::greeted) {
-    if (message.has_authenticate()) return authenticate(p, message.authenticate(), message.request());
-    if (!p.may) return refused_token();
-    if (message.has_agent_hello() && !p.may->work) return refused_deed();
-    if (message.has_agent_hello()) return let_in(who, p, message.agent_hello(), message.request());
-    p.is = role::client;
-    const auto clients =
-        std::count_if(peers_.begin(), peers_.end(), [](const auto& e) { return e.second.is == role::client; });
-    if (static_cast<std::size_t>(clients) > options_.clients)
+status fleet_server::handle(agent_id who, peer& p, peer_session::step what, const Envelope& message) {
+  using step = peer_session::step;
+  if (p.session.at() == peer_session::stage::client && !p.client) {
+    const auto clients = std::count_if(peers_.begin(), peers_.end(), [](const auto& e) { return e.second.client; });
+    if (static_cast<std::size_t>(clients) >= options_.clients)
       return bad_message("the hub has as many clients as it takes");
+    p.client = true;
+    note(p, "came as a client");
   }
-  if (p.is == role::agent) {
-    registry_.heard(who, now());
-    switch (message.body_case()) {
-    case Envelope::kHeartbeat:
-      p.wire->send(message.SerializeAsString());
-      return {};
-    case Envelope::kAnswers:
-      return answers(who, message.answers());
-    case Envelope::kFetch:
-      return serve(who, p, message.fetch(), message.request());
-    case Envelope::kGoodbye:
-      say("agent " + registry_.find(who)->name + " leaves");
-      lose(who, "it has left");
-      return {};
-    default:
-      return bad_message("a message that is not expected");
-    }
-  }
-  const bool allowed = message.has_submit() || message.has_follow() || message.has_chunk() ? p.may->tune
-                       : message.has_manage()                                              ? p.may->manage
-                                                                                           : p.may->watch;
-  if (!allowed) return refused_deed();
-  switch (message.body_case()) {
-  case Envelope::kSubmit:
+  if (p.agent) registry_.heard(who, now());
+  switch (what) {
+  case step::greet:
+    greet(p, message.request());
+    return {};
+  case step::authenticate:
+    return authenticate(p, message.authenticate(), message.request());
+  case step::come:
+    return let_in(who, p, message.agent_hello(), message.request());
+  case step::beat:
+    p.wire->send(message.SerializeAsString());
+    return {};
+  case step::answers:
+    return answers(who, message.answers());
+  case step::fetch:
+    return serve(p, message.artifact_fetch());
+  case step::leave:
+    if (const auto* d = registry_.find(who)) say("agent " + d->name + " leaves");
+    lose(who, "it has left");
+    return {};
+  case step::submit:
     return submit(who, p, message);
-  case Envelope::kChunk:
-    return p.bring ? p.bring->take(message.chunk()) : status(bad_message("a message that is not expected"));
-  case Envelope::kPing: {
+  case step::part: // none is under way
+    return bad_message("a message that is not expected");
+  case step::ping: {
     Envelope out;
     out.set_request(message.request());
     out.mutable_done();
     p.wire->send(out.SerializeAsString());
     return {};
   }
-  case Envelope::kFollow:
-  case Envelope::kListDevices:
-  case Envelope::kManage:
+  case step::ask:
+    if (message.has_manage())
+      note(p, wire::v1::Manage::What_Name(message.manage().what()), {{"of", message.manage().name()}});
     if (tell_.asked) tell_.asked(who, message.request(), message);
     return {};
-  default:
-    return bad_message("a message that is not expected");
   }
+  return bad_message("a message that is not expected");
 }
 
 status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& hello, std::uint64_t request) {
@@ -180,7 +196,8 @@ status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& h
     if (wire) wire->close();
   }
   auto& me = peers_.at(who);
-  me.is = role::agent;
+  me.session.let_in();
+  me.agent = true;
   Envelope out;
   out.set_request(request);
   out.mutable_agent_welcome()->set_heartbeat_ns(options_.heartbeat.count());
@@ -188,6 +205,7 @@ status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& h
   me.wire->send(out.SerializeAsString());
   say("agent " + name + " (" + me.address + ", " + std::to_string(what.slots) +
       (what.slots == 1 ? " slot)" : " slots)") + (came.instead ? " has come again" : " has come"));
+  note(me, came.instead ? "came again as an agent" : "came as an agent", {{"device", name}});
   if (tell_.came) tell_.came(who, what);
   if (tell_.changed && !registry_.ready(who)) tell_.changed(who, what, false);
   return {};
@@ -197,19 +215,23 @@ void fleet_server::lose(agent_id who, const std::string& why, bool close) {
   auto node = peers_.extract(who);
   if (node.empty()) return;
   auto& p = node.mapped();
+  p.session.end();
   if (p.bring) p.bring->fail({errc::network, why, {}});
-  if (p.is == role::agent) {
+  if (p.agent) {
     const auto* d = registry_.find(who);
     const auto lost = leases_.lose(who);
-    if (d != nullptr)
+    if (d != nullptr) {
       say("agent " + d->name + " is gone: " + why +
           (lost.empty() ? "" : "; what it had in hand goes elsewhere: " + std::to_string(lost.size())));
+      note(p, "went", {{"device", d->name}, {"why", why}, {"leases lost", std::to_string(lost.size())}});
+    }
     registry_.lost(who, lost.size());
     registry_.go(who, why, now());
     for (const auto& l : lost) runs_.erase(l.id);
     if (tell_.went) tell_.went(who);
-  } else if (p.is == role::client && tell_.left) {
-    tell_.left(who);
+  } else if (p.client) {
+    note(p, "went", {{"why", why}});
+    if (tell_.left) tell_.left(who);
   }
   if (close) p.wire->close();
 }
@@ -222,9 +244,15 @@ void fleet_server::watch() {
     if (self->options_.stands) {
       std::vector<agent_id> revoked;
       for (const auto& [who, p] : self->peers_)
-        if (!p.token.empty() && !self->options_.stands(p.token)) revoked.push_back(who);
+        if (p.session.admitted() && !p.session.may().id.empty() && !self->options_.stands(p.session.may().id))
+          revoked.push_back(who);
       for (const auto who : revoked) self->drop(who, self->peers_.at(who), refused_token());
     }
+    std::vector<agent_id> mute;
+    for (const auto& [who, p] : self->peers_)
+      if (!p.agent && !p.client && self->now() - p.since > self->options_.silence) mute.push_back(who);
+    for (const auto who : mute)
+      self->drop(who, self->peers_.at(who), {errc::network, "it was not said in time who this is", {}});
     for (const auto who : self->registry_.silent(self->now())) self->lose(who, "nothing was heard of it for too long");
     if (!self->peers_.empty()) self->watch();
   });
@@ -281,6 +309,7 @@ void fleet_server::pass_on() {
         early->second = true;
       } else if (const auto lease = leases_.holder(w.agent, w.slot)) {
         at->second.next.add_stop(*lease);
+        if (const auto run = runs_.find(*lease); run != runs_.end()) run->second.stopped = true;
         dirty_.push_back(w.agent);
       }
       continue;
@@ -292,7 +321,8 @@ void fleet_server::pass_on() {
     listing_[{w.agent, w.slot}] = false;
     asio::post(reading_, [self = shared_from_this(), w = std::move(w)]() mutable {
       auto listed = list_folder(w.built->directory);
-      asio::post(self->loop_, [self, w = std::move(w), listed = std::move(listed)]() mutable {
+      auto& loop = self->loop_;
+      asio::post(loop, [self = std::move(self), w = std::move(w), listed = std::move(listed)]() mutable {
         const auto stopped = self->listing_.extract({w.agent, w.slot});
         if (!stopped.empty() && stopped.mapped()) {
           w.done({failure{failure_kind::cancelled, "cancelled", {}, {}}, {}, {}, {}});
@@ -302,7 +332,7 @@ void fleet_server::pass_on() {
           w.done({failure{failure_kind::internal, listed.err().text(), {}, {}}, {}, {}, {}});
           return;
         }
-        self->begin(std::move(w), std::make_shared<const std::vector<file_entry>>(std::move(*listed)));
+        self->begin(std::move(w), std::make_shared<const manifest>(std::move(*listed)));
         self->flush();
       });
     });
@@ -310,7 +340,7 @@ void fleet_server::pass_on() {
   flush();
 }
 
-void fleet_server::begin(wanted w, std::shared_ptr<const std::vector<file_entry>> folder) {
+void fleet_server::begin(wanted w, std::shared_ptr<const manifest> folder) {
   const auto at = peers_.find(w.agent);
   if (at == peers_.end()) return;
   auto& p = at->second;
@@ -324,15 +354,15 @@ void fleet_server::begin(wanted w, std::shared_ptr<const std::vector<file_entry>
       p.tasks.erase(w.what->of);
       return refuse("this task cannot be sent to an agent");
     }
-    number = static_cast<std::uint32_t>(p.packages.size() + 1);
-    p.packages.push_back(packed);
+    number = static_cast<std::uint32_t>(p.tasks.size());
     auto& notice = *p.next.add_tasks();
     notice.set_number(number);
     notice.set_spec(packed->spec);
     notice.set_file(packed->file);
     notice.set_task(w.what->of->spec.name);
     storage::convert::to(w.what->of->where.facts, *notice.mutable_target());
-    for (const auto& f : packed->files) to(f, *notice.add_files());
+    to(packed->files, *notice.mutable_files());
+    p.gives.offer(packed->files, packed->folder);
   }
   const auto lease = leases_.grant(w.agent, w.slot, now());
   if (!lease) return refuse("the slot is taken");
@@ -347,11 +377,13 @@ void fleet_server::begin(wanted w, std::shared_ptr<const std::vector<file_entry>
   o.set_purpose(static_cast<std::uint32_t>(w.what->why));
   if (folder) {
     o.set_built(true);
-    for (const auto& f : *folder) to(f, *o.add_folder());
+    to(*folder, *o.mutable_folder());
     const auto& b = *w.built;
+    p.gives.offer(*folder, b.directory);
     if (b.path.size() > b.directory.size()) o.set_artifact(b.path.substr(b.directory.size() + 1));
   }
-  runs_.emplace(*lease, in_hand{std::move(w.what), std::move(w.built), std::move(folder), std::move(w.done)});
+  runs_.emplace(*lease,
+                in_hand{std::move(w.what), std::move(w.built), std::move(folder), std::move(w.done), false, now()});
   dirty_.push_back(w.agent);
 }
 
@@ -370,8 +402,8 @@ void fleet_server::flush() {
 
 status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
   for (const auto lease : message.arrived())
-    if (const auto run = runs_.find(lease); run != runs_.end() && run->second.fetched && tell_.uploads)
-      tell_.uploads(who, run->second.what, true);
+    if (const auto run = runs_.find(lease); run != runs_.end() && tell_.uploads)
+      tell_.uploads(who, run->second.what, run->second.ordered);
   for (const auto& a : message.answers()) {
     measure::run_result r;
     if (auto good = from(a, r); !good) return good;
@@ -386,8 +418,14 @@ status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
     }
     auto node = runs_.extract(a.lease());
     if (node.empty()) continue;
+    if (const auto& run = node.mapped(); run.folder)
+      if (const auto at = peers_.find(who); at != peers_.end())
+        at->second.gives.withdraw(*run.folder, run.built->directory);
     const auto* m = std::get_if<measurement>(&r.data);
-    const auto* f = std::get_if<failure>(&r.data);
+    auto* f = std::get_if<failure>(&r.data);
+    // Nobody here wanted that: an agent that leaves in order. The trial goes elsewhere.
+    if (f != nullptr && f->kind == failure_kind::cancelled && !node.mapped().stopped)
+      *f = {failure_kind::internal, "the agent has ended it by itself", {}, {}};
     registry_.ran(who, m != nullptr && m->samples.size() > 1 ? std::optional(m->spread) : std::nullopt,
                   f != nullptr && is_infrastructure(f->kind) && f->kind != failure_kind::cancelled ? f->message : "");
     node.mapped().done(std::move(r));
@@ -402,49 +440,26 @@ std::string fleet_server::text_of(lease_id id) const {
 
 // --- files ---
 
-status fleet_server::serve(agent_id who, peer& p, const wire::v1::Fetch& asked, std::uint64_t request) {
-  digest what;
-  if (auto good = from(asked.sha256(), what); !good) return good;
-  // Only what it was told of: of its tasks, and of its leases.
-  std::string path;
-  for (const auto& packed : p.packages)
-    for (const auto& f : packed->files)
-      if (!f.folder && f.sha256 == what) path = packed->folder + "/" + f.path;
-  if (path.empty())
-    for (const auto& l : leases_.of(who)) {
-      const auto run = runs_.find(l.id);
-      if (run == runs_.end() || !run->second.folder) continue;
-      for (const auto& f : *run->second.folder) {
-        if (f.folder || !f.link.empty() || f.sha256 != what) continue;
-        path = run->second.built->directory + "/" + f.path;
-        if (!std::exchange(run->second.fetched, true) && tell_.uploads) tell_.uploads(who, run->second.what, false);
-      }
-    }
-  if (path.empty()) return bad_message("a file is asked for that was not offered");
-  Envelope out;
-  out.set_request(request);
-  if (auto read = read_chunk(path, asked, *out.mutable_chunk()); !read) return read;
-  p.wire->send(out.SerializeAsString());
+status fleet_server::serve(peer& p, const wire::v1::ArtifactFetch& asked) {
+  if (auto good = p.gives.answer(asked, part_); !good) return good;
+  p.wire->send(part_);
   return {};
 }
 
 status fleet_server::submit(agent_id who, peer& p, const Envelope& message) {
-  std::vector<file_entry> files;
-  if (auto good = from_all(message.submit().files(), files); !good) return good;
-  std::uint64_t bytes = 0;
-  for (const auto& f : files) {
-    if (f.folder || !f.link.empty()) return bad_message("a submission names files alone");
-    bytes += f.size;
-    if (f.size > options_.files_most || bytes > options_.files_most)
-      return bad_message("the files are more than the hub takes");
-  }
+  auto files = from(message.submit().files());
+  if (!files) return files.err();
+  for (const auto& f : files->files)
+    if (!f.has_contents()) return bad_message("a submission names files alone");
+  if (files->bytes() > options_.files_most) return bad_message("the files are more than the hub takes");
   if (!p.bring)
-    p.bring = std::make_unique<fetcher>(files_, [weak = std::weak_ptr(p.wire)](const wire::v1::Fetch& ask) {
-      Envelope out;
-      *out.mutable_fetch() = ask;
-      if (const auto wire = weak.lock()) wire->send(out.SerializeAsString());
-    });
-  p.bring->want(files, [this, who, message](const status& done) {
+    p.bring =
+        std::make_unique<artifact_receiver>(files_, [weak = std::weak_ptr(p.wire)](const wire::v1::ArtifactFetch& ask) {
+          Envelope out;
+          *out.mutable_artifact_fetch() = ask;
+          if (const auto wire = weak.lock()) wire->send(out.SerializeAsString());
+        });
+  auto then = [this, who, message](const status& done) {
     if (done) {
       if (tell_.asked) tell_.asked(who, message.request(), message);
       return;
@@ -452,17 +467,37 @@ status fleet_server::submit(agent_id who, peer& p, const Envelope& message) {
     Envelope out;
     out.set_request(message.request());
     to(done.err(), *out.mutable_failed());
-    if (const auto at = peers_.find(who); at != peers_.end()) at->second.wire->send(out.SerializeAsString());
+    const auto at = peers_.find(who);
+    if (at == peers_.end()) return;
+    at->second.session.answered();
+    at->second.wire->send(out.SerializeAsString());
+  };
+  if (!takes_long_to_check(*files, *files_)) {
+    p.bring->want(*files, then);
+    return {};
+  }
+  asio::post(reading_, [self = shared_from_this(), who, files = std::move(*files), then = std::move(then)]() mutable {
+    for (const auto& f : files.files) self->files_->has(f.contents);
+    // Not the last owner here: it would wait for this thread.
+    auto& loop = self->loop_;
+    asio::post(loop, [self = std::move(self), who, files = std::move(files), then = std::move(then)] {
+      const auto at = self->peers_.find(who);
+      if (at != self->peers_.end() && at->second.bring) at->second.bring->want(files, then);
+    });
   });
   return {};
 }
 
 void fleet_server::reply(client_id to, std::uint64_t request, Envelope message) {
   message.set_request(request);
-  asio::post(loop_, [weak = weak_from_this(), to, body = message.SerializeAsString()] {
+  const bool last = message.has_ended() || message.has_failed() || message.has_devices() || message.has_done();
+  asio::post(loop_, [weak = weak_from_this(), to, last, body = message.SerializeAsString()] {
     const auto self = weak.lock();
     if (!self) return;
-    if (const auto at = self->peers_.find(to); at != self->peers_.end()) at->second.wire->send(body);
+    const auto at = self->peers_.find(to);
+    if (at == self->peers_.end()) return;
+    if (last) at->second.session.answered();
+    at->second.wire->send(body);
   });
 }
 

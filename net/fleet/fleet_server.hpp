@@ -3,9 +3,13 @@
 #pragma once
 
 #include "measure/executor.hpp"
-#include "net/fleet/fetcher.hpp"
+#include "net/artifact_store.hpp"
+#include "net/artifact_transfer.hpp"
+#include "net/audit_log.hpp"
 #include "net/fleet/fleet_messages.hpp"
 #include "net/fleet/lease_table.hpp"
+#include "net/fleet/pass.hpp"
+#include "net/fleet/peer_session.hpp"
 #include "net/fleet/registry.hpp"
 #include "net/link.hpp"
 #include "net/timer.hpp"
@@ -24,25 +28,16 @@
 
 namespace attune::net::fleet {
 
-/// What a peer may do.
-struct pass {
-  bool work = false;   ///< offer devices
-  bool tune = false;   ///< give tasks, follow them
-  bool watch = false;  ///< see devices
-  bool manage = false; ///< drain and ban
-  std::string id;      ///< of the token
-  std::string name;    ///< for the log
-  static pass everything() { return {true, true, true, true, {}, {}}; }
-};
-
 struct fleet_server_options {
   nanoseconds heartbeat = std::chrono::seconds(1);
   nanoseconds lease = std::chrono::seconds(5);
   std::size_t clients = 256;             ///< at one time
   std::uint64_t files_most = 2ull << 30; ///< bytes that one submission may name
   const time_source* clock = &system_time();
-  /// Judges a token (id and secret as they came): none where it is not good. Empty: nobody needs one.
-  std::function<std::optional<pass>(const std::string& id, const std::string& secret)> admit;
+  /// How long a peer that has greeted may take to say what it is.
+  nanoseconds silence = std::chrono::seconds(10);
+  /// Judges a token (id and secret as they came; whose it may be): none where it is not good. Empty: nobody needs one.
+  std::function<std::optional<pass>(const std::string& id, const std::string& secret, const std::string& peer)> admit;
   /// Whether a token that was admitted is good still. Empty: yes.
   std::function<bool(const std::string& id)> stands;
   /// Who does without a token, by the address. Empty: nobody.
@@ -55,7 +50,7 @@ using client_id = agent_id;
 /// What a task's runs need in the spec's folder, and the spec itself: what a TaskNotice is made of.
 struct task_package {
   std::string spec, file;
-  std::vector<file_entry> files;
+  manifest files;
   std::string folder; ///< where they are
 };
 
@@ -63,7 +58,7 @@ struct task_package {
 /// answer, and the files that are asked for. A peer that does not keep to the protocol loses its connection and nothing
 /// else.
 ///
-/// Threads: its own functions on the thread of `loop`, but for order(), stop(), reply() and end_client(), which may be
+/// Threads: its own functions on the thread of `loop`, but for order(), stop(), reply() and audit(), which may be
 /// called from any.
 class fleet_server : public std::enable_shared_from_this<fleet_server> {
 public:
@@ -78,13 +73,15 @@ public:
     /// A client asks; answered by reply(). The files of a Submit have come.
     std::function<void(client_id, std::uint64_t request, const wire::v1::Envelope&)> asked;
     std::function<void(client_id)> left;
-    /// An agent fetches what was built for a trial; has all of it.
-    std::function<void(agent_id, const trial_ptr&, bool done)> uploads;
+    /// An agent has fetched all that it did not have for a run that was ordered at `since`.
+    std::function<void(agent_id, const trial_ptr&, nanoseconds since)> uploads;
     /// For the log: who came, went, was refused, and why.
     std::function<void(const std::string&)> log;
+    /// Who did what, for the audit log: came, left, was refused, managed.
+    std::function<void(const audit_who&, std::string_view did, const audit_details&)> audit;
   };
 
-  fleet_server(asio::io_context& loop, std::shared_ptr<blob_store> files, const fleet_server_options& options,
+  fleet_server(asio::io_context& loop, std::shared_ptr<artifact_store> files, const fleet_server_options& options,
                events tell);
   ~fleet_server();
 
@@ -102,9 +99,13 @@ public:
   /// Ends it early.
   void stop(agent_id agent, std::uint32_t slot);
 
-  /// Sends to a client. Any thread.
+  /// Writes down what a client did. Any thread; nothing where it is gone.
+  void audit(client_id who, std::string did, audit_details more);
+  /// Sends to a client. Any thread. Ended, Failed, Devices and Done are the last answer to its question.
   void reply(client_id to, std::uint64_t request, wire::v1::Envelope message);
 
+  /// Of any kind, from their first byte on.
+  std::size_t connections() const noexcept { return peers_.size(); }
   const registry& devices() const noexcept { return registry_; }
   const lease_table& leases() const noexcept { return leases_; }
   /// What the lease's slot runs, for a person.
@@ -112,27 +113,28 @@ public:
   /// By name, for administrators; `changed` follows. Errors: not_found.
   status drain(const std::string& name, bool on);
   status ban(const std::string& name, bool on);
-  std::shared_ptr<blob_store> files() const noexcept { return files_; }
+  std::shared_ptr<artifact_store> files() const noexcept { return files_; }
 
 private:
-  enum class role : std::uint8_t { none, greeted, agent, client };
   struct in_hand {
     trial_ptr what;
     measure::artifact_ptr built;
-    std::shared_ptr<const std::vector<file_entry>> folder;
+    std::shared_ptr<const manifest> folder;
     run_callback done;
-    bool fetched = false; ///< a part of the folder was
+    bool stopped = false;   ///< it was asked to end it early
+    nanoseconds ordered{0}; ///< when
   };
   struct peer {
+    explicit peer(peer_session s) : session(std::move(s)) {}
     link_ptr wire;
     std::string address;
-    role is = role::none;
-    std::optional<pass> may;                                   ///< none: it has not shown a token, and needs one
-    std::string token;                                         ///< its id, where it has shown one
-    std::unordered_map<task_ptr, std::uint32_t> tasks;         ///< that it knows
-    std::vector<std::shared_ptr<const task_package>> packages; ///< of them
-    wire::v1::Orders next;                                     ///< to be sent together
-    std::unique_ptr<fetcher> bring;
+    peer_session session;
+    bool agent = false, client = false; ///< let in as
+    nanoseconds since{0};
+    std::unordered_map<task_ptr, std::uint32_t> tasks; ///< that it knows
+    artifact_sender gives;                             ///< of them, and of its leases
+    wire::v1::Orders next;                             ///< to be sent together
+    std::unique_ptr<artifact_receiver> bring;
   };
   struct wanted {
     agent_id agent = 0;
@@ -143,25 +145,26 @@ private:
   };
 
   void take(agent_id who, std::string_view body);
-  status handle(agent_id who, peer& p, const wire::v1::Envelope& message);
-  status greet(peer& p, const wire::v1::Hello& hello, std::uint64_t request);
+  status handle(agent_id who, peer& p, peer_session::step what, const wire::v1::Envelope& message);
+  void greet(peer& p, std::uint64_t request);
   status authenticate(peer& p, const wire::v1::Authenticate& shown, std::uint64_t request);
   status let_in(agent_id who, peer& p, const wire::v1::AgentHello& hello, std::uint64_t request);
   status answers(agent_id who, const wire::v1::Answers& message);
-  status serve(agent_id who, peer& p, const wire::v1::Fetch& asked, std::uint64_t request);
+  status serve(peer& p, const wire::v1::ArtifactFetch& asked);
   status submit(agent_id who, peer& p, const wire::v1::Envelope& message);
   void lose(agent_id who, const std::string& why, bool close = true);
   void drop(agent_id who, peer& p, const error& why);
   void put(wanted w);
   void pass_on();
-  void begin(wanted w, std::shared_ptr<const std::vector<file_entry>> folder);
+  void begin(wanted w, std::shared_ptr<const manifest> folder);
   void flush();
   void watch();
   void say(const std::string& text) const;
+  void note(const peer& p, std::string_view did, const audit_details& more = {}) const;
   nanoseconds now() const { return options_.clock->monotonic(); }
 
   asio::io_context& loop_;
-  std::shared_ptr<blob_store> files_;
+  std::shared_ptr<artifact_store> files_;
   fleet_server_options options_;
   events tell_;
   registry registry_;
@@ -173,7 +176,8 @@ private:
   std::map<std::pair<agent_id, std::uint32_t>, bool> listing_;
   std::vector<agent_id> dirty_; ///< peers with orders to be sent
   timer silence_;
-  asio::thread_pool reading_{1}; ///< lists what was built
+  asio::thread_pool reading_{1}; ///< lists what was built, checks what was kept
+  std::string part_;             ///< the last one that was sent: its memory
   bool closed_ = false;
 
   std::mutex lock_; ///< guards what other threads hand in

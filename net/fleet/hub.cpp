@@ -270,6 +270,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       jobs.emplace(name, std::move(j));
       say("job " + name + ": " + what.file() + " submitted by " + what.client());
     }
+    server->audit(who, "submitted", {{"job", name}, {"file", what.file()}});
     Envelope out;
     out.mutable_submitted()->set_job(name);
     server->reply(who, request, std::move(out));
@@ -414,17 +415,9 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     auto files = list_files(packed->folder, names);
     if (!files) return files.err();
     packed->files = std::move(*files);
-    const auto text = list_files(packed->folder, {packed->file});
+    auto text = j.where.spec_text();
     if (!text) return text.err();
-    wire::v1::Fetch whole;
-    wire::v1::Chunk chunk;
-    // A spec is at most 4 MB; it is read in the pieces in which files travel.
-    for (std::uint64_t at = 0; at < text->front().size; at += fetcher::chunk_bytes) {
-      whole.set_offset(at);
-      whole.set_length(fetcher::chunk_bytes);
-      if (auto read = read_chunk(packed->folder + "/" + packed->file, whole, chunk); !read) return read;
-      packed->spec += chunk.data();
-    }
+    packed->spec = std::move(*text);
     {
       const std::lock_guard guard(lock);
       packages[of->get()] = std::move(packed);
@@ -662,7 +655,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   i->engine = std::move(*engine);
   const auto own = hub_folder(i->options.store);
   i->jobs_folder = own + "/jobs";
-  auto files = blob_store::open(own + "/files");
+  auto files = artifact_store::open(own + "/files", i->options.files_kept);
   if (!files) return files.err();
   fleet_server::events tell;
   tell.came = [p = i.get()](agent_id who, const description& what) { p->came(who, what); };
@@ -673,12 +666,14 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   };
   tell.left = [p = i.get()](client_id who) { p->post([p, who] { p->forget_client(who); }); };
   tell.log = [p = i.get()](const std::string& text) { p->say(text); };
-  tell.uploads = [p = i.get()](agent_id who, const trial_ptr& what, bool done) {
+  tell.uploads = [p = i.get()](agent_id who, const trial_ptr& what, nanoseconds since) {
     using actors::event_kind;
     const auto* d = p->server->devices().find(who);
-    p->engine->note({done ? event_kind::uploaded : event_kind::upload_started, what->session, what, nullptr,
-                     d == nullptr ? std::string() : d->name, p->now()});
+    const auto name = d == nullptr ? std::string() : d->name;
+    p->engine->note({event_kind::upload_started, what->session, what, nullptr, name, since});
+    p->engine->note({event_kind::uploaded, what->session, what, nullptr, name, p->now()});
   };
+  tell.audit = i->options.audit;
   i->server = std::make_shared<fleet_server>(loop, std::move(*files), i->options.wire, std::move(tell));
   i->server->package = [p = i.get()](const task_ptr& of) { return p->package(of); };
   i->engine->subscribe([p = i.get()](const actors::event_batch& batch) { p->note(batch); });

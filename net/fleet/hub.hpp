@@ -29,9 +29,12 @@ struct hub_options {
   /// is under way goes on without one.
   nanoseconds match_patience = std::chrono::seconds(10);
   nanoseconds device_patience = std::chrono::minutes(2);
-  std::size_t jobs_each = 16; ///< under way, of one client's machine
+  std::size_t jobs_each = 16;            ///< under way, of one client's machine
+  std::uint64_t files_kept = 4ull << 30; ///< bytes of what clients have sent, that it need not be sent again
   std::function<rendered(const std::vector<std::shared_ptr<const actors::tuning_report>>&)> render;
   std::function<void(const std::string&)> log; ///< one line; from the hub's threads, one at a time
+  /// Who did what (net/audit_log.hpp); on the loop's thread. May be empty.
+  std::function<void(const audit_who&, std::string_view did, const audit_details&)> audit;
   /// For one thread and borrowed time (net/timer.hpp): a loop for what takes long, in place of a thread of the hub's,
   /// and the engine's host and turn. The hub is then made and destroyed where the loops are turned, and waits for
   /// nothing.

@@ -1,6 +1,7 @@
 #include "net/fleet/job.hpp"
 
 #include "net/fleet/fleet_messages.hpp"
+#include "net/manifest.hpp"
 #include "storage/convert.hpp"
 #include "storage/spec_reader.hpp"
 
@@ -57,19 +58,19 @@ std::string job_folder::name_of(const wire::v1::Submit& what) {
   return sha256(same.SerializeAsString()).hex().substr(0, 12);
 }
 
-result<job_folder> job_folder::create(const std::string& jobs, const wire::v1::Submit& what, blob_store& contents) {
+result<job_folder> job_folder::create(const std::string& jobs, const wire::v1::Submit& what, artifact_store& contents) {
   job_folder out(jobs + "/" + name_of(what), name_of(what));
   out.what_ = what;
-  std::vector<file_entry> entries;
-  if (auto good = from_all(what.files(), entries); !good) return good.err();
-  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e.path == what.file(); }))
+  const auto entries = from(what.files());
+  if (!entries) return entries.err();
+  if (std::none_of(entries->files.begin(), entries->files.end(), [&](const auto& e) { return e.path == what.file(); }))
     return error{errc::invalid_spec, "the spec is not among the files", {}};
   std::error_code ec;
   fs::create_directories(out.folder_, ec);
   if (ec) return error{errc::io, "cannot make '" + out.folder_ + "': " + ec.message(), {}};
   fs::remove_all(out.files(), ec);
   fs::create_directories(out.files(), ec);
-  if (auto laid = contents.lay_out(entries, out.files()); !laid) return laid.err();
+  if (auto laid = lay_out(*entries, contents, out.files()); !laid) return laid.err();
   fs::remove(out.folder_ + "/ended", ec);
   fs::remove(out.folder_ + "/decided", ec);
   if (auto written = write_file(out.folder_ + "/job", what.SerializeAsString()); !written) return written.err();
@@ -112,8 +113,16 @@ result<std::vector<task_spec>> job_folder::read() const {
     if (o.has_time_ns()) s.search.time = nanoseconds(o.time_ns());
     if (o.has_strategy()) s.search.strategy = o.strategy();
     if (o.has_seed()) s.search.seed = o.seed();
+    if (o.has_near()) s.search.near = o.near();
   }
   return specs;
+}
+
+result<std::string> job_folder::spec_text() const {
+  const auto path = files() + "/" + what_.file();
+  auto text = read_file(path);
+  if (!text) return error{errc::io, "cannot read '" + path + "': " + std::strerror(errno), {}};
+  return std::move(*text);
 }
 
 std::vector<job_folder::decision> job_folder::decisions() const {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/task.hpp"
-#include "net/fleet/files.hpp"
+#include "net/artifact_store.hpp"
 #include "proto/wire.pb.h"
 
 #include <optional>
@@ -20,7 +20,7 @@ class job_folder {
 public:
   /// Writes the submission below `jobs`, its files from `contents`. One that is there already is opened, and is no
   /// longer ended. Errors: io; invalid_spec.
-  static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, blob_store& contents);
+  static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, artifact_store& contents);
   /// What create() would call it.
   static std::string name_of(const wire::v1::Submit& what);
   /// Errors: io, not_found.
@@ -34,6 +34,9 @@ public:
 
   /// The tasks as they were submitted, with the options of the command line. Errors: invalid_spec.
   result<std::vector<task_spec>> read() const;
+
+  /// The text of the spec file, as it is on the disk. Errors: io.
+  result<std::string> spec_text() const;
 
   /// Where a task runs.
   struct decision {

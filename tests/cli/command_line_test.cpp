@@ -37,6 +37,31 @@ std::string refusal(const std::vector<std::string>& arguments) {
 
 BOOST_AUTO_TEST_SUITE(command_line_reading)
 
+BOOST_AUTO_TEST_CASE(reads_how_an_agent_confines_what_it_runs) {
+  const auto line = good({"agent", "--hub", "h:1", "--confine", "--user", "bench", "--limit", "memory=4G", "--limit",
+                          "processes=256", "--limit", "files=99", "--limit", "filesize=512M", "--limit", "cpu=1500ms"});
+  const auto& o = std::get<agent_options>(line.command);
+  BOOST_TEST(o.confine);
+  BOOST_TEST(o.user == "bench");
+  const std::vector<std::pair<int, rlim_t>> expected{{RLIMIT_AS, rlim_t{4} << 30},
+                                                     {RLIMIT_NPROC, 256},
+                                                     {RLIMIT_NOFILE, 99},
+                                                     {RLIMIT_FSIZE, rlim_t{512} << 20},
+                                                     {RLIMIT_CPU, 2}};
+  BOOST_TEST((o.limits == expected));
+  const auto wrong = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"agent", "--hub", "h:1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return refusal(words);
+  };
+  for (const auto* bad : {"memory=4X", "memory=", "memory", "memory=-1", "memory=0", "memory=99999999999G",
+                          "processes=1.5", "cpu=10", "cpu=1ms", "disk=1G"})
+    BOOST_TEST(wrong({"--confine", "--limit", bad}).find("--limit") != std::string::npos, bad);
+  BOOST_TEST(wrong({"--confine", "--limit", "files=1", "--limit", "files=2"}).find("twice") != std::string::npos);
+  BOOST_TEST(wrong({"--user", "bench"}).find("--confine") != std::string::npos);
+  BOOST_TEST(wrong({"--limit", "files=9"}).find("--confine") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(reads_every_option_of_tune) {
   const auto line = good({"tune",
                           "a.yaml",

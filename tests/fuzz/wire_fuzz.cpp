@@ -55,9 +55,9 @@ void tokens(std::string_view text) {
 }
 
 void manifests(std::string_view text) {
-  wire::v1::ArtifactManifest in;
+  wire::v1::Submit in;
   if (!in.ParseFromArray(text.data(), static_cast<int>(text.size()))) return;
-  const auto m = from(in);
+  const auto m = from(in.files());
   if (!m) return;
   std::set<std::string> paths;
   for (const auto& f : m->files) {
@@ -65,9 +65,9 @@ void manifests(std::string_view text) {
     must(("/" + f.path + "/").find("/../") == std::string::npos);
     must(paths.insert(f.path).second);
   }
-  wire::v1::ArtifactManifest out;
-  to(*m, out);
-  must(*from(out) == *m);
+  wire::v1::Submit out;
+  to(*m, *out.mutable_files());
+  must(*from(out.files()) == *m);
 }
 
 /// Contents in memory.
@@ -132,8 +132,8 @@ void transfers(std::string_view text) {
       manifest m;
       for (std::size_t f = 0; f < std::size(contents); ++f)
         if ((how >> f) & 1)
-          m.files.push_back({"f" + std::to_string(f), sha256(contents[f]), contents[f].size(), false});
-      if (how & 0x80) m.files.push_back({"wrong", sha256("never sent"), 40, false});
+          m.files.push_back({"f" + std::to_string(f), sha256(contents[f]), contents[f].size(), 0644, {}, false});
+      if (how & 0x80) m.files.push_back({"wrong", sha256("never sent"), 40, 0644, {}, false});
       ++wanted;
       receiver->want(m, [&told, sink, m](const status& s) {
         ++told;

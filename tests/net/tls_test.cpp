@@ -8,6 +8,7 @@
 
 #include <asio/local/connect_pair.hpp>
 #include <asio/local/stream_protocol.hpp>
+#include <asio/ssl/stream.hpp>
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
 

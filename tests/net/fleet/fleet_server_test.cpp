@@ -4,6 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <fstream>
+
 using namespace attune;
 using namespace attune::tests;
 using wire::v1::Envelope;
@@ -216,8 +218,8 @@ BOOST_AUTO_TEST_CASE(who_does_not_keep_to_the_protocol_is_hung_up_on_and_nobody_
   });
   hung_up([](raw_peer& p) {
     Envelope e;
-    e.mutable_fetch()->set_sha256(std::string(32, 'x')); // was never offered
-    e.mutable_fetch()->set_length(10);
+    e.mutable_artifact_fetch()->set_sha256(std::string(32, 'x')); // was never offered
+    e.mutable_artifact_fetch()->set_length(10);
     p.say(e);
   });
   hung_up([](raw_peer& p) {
@@ -281,6 +283,94 @@ BOOST_AUTO_TEST_CASE(of_two_under_one_name_the_second_hears_why_it_is_not_let_in
   w.until([&] { return second.lost == 1; });
   BOOST_TEST(w.there.size() == 1u);
   BOOST_TEST(w.agents.front().lost == 0);
+}
+
+BOOST_AUTO_TEST_CASE(who_does_not_say_what_he_is_is_hung_up_on_in_time) {
+  fleet_server_options options;
+  options.lease = std::chrono::milliseconds(20);
+  options.silence = std::chrono::seconds(10);
+  pairs w(options);
+  raw_peer mute(w, ""), client(w, "");
+  Envelope ping;
+  ping.mutable_ping();
+  client.say(ping);
+  w.until([&] { return client.heard.size() == 2; });
+  w.time.advance(std::chrono::seconds(10));
+  w.turn();
+  BOOST_TEST(w.server->connections() == 2u);
+  w.time.advance(std::chrono::milliseconds(1));
+  w.until([&] { return w.server->connections() == 1; });
+  w.until([&] { return mute.heard.back().has_failed(); });
+  BOOST_TEST(client.heard.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(who_did_what_is_told_for_the_audit_log) {
+  fleet_server_options options;
+  options.admit = [](const std::string& id, const std::string&, const std::string&) -> std::optional<pass> {
+    if (id == "agent") return pass{true, false, false, false, "0a", "agent", "board"};
+    if (id == "admin") return pass{false, true, true, true, "0b", "admin", "boss"};
+    return {};
+  };
+  pairs w(options);
+  const auto with = [&](raw_peer& p, const std::string& id) {
+    Envelope e;
+    e.mutable_authenticate()->set_id(id);
+    p.say(e);
+  };
+  raw_peer board(w, ""), boss(w, ""), nobody(w, "");
+  with(board, "agent");
+  with(boss, "admin");
+  with(nobody, "else");
+  description d;
+  d.name = "b1";
+  Envelope come, ban;
+  net::fleet::to(d, *come.mutable_agent_hello());
+  board.say(come);
+  w.until([&] { return w.there.contains("b1"); });
+  ban.mutable_manage()->set_what(wire::v1::Manage::DRAIN);
+  ban.mutable_manage()->set_name("b1");
+  boss.say(ban);
+  w.until([&] { return w.asked.size() == 1; });
+  w.server->audit(w.asked[0].who, "submitted", {{"job", "j"}});
+  board.wire->close();
+  w.until([&] { return !w.there.contains("b1"); });
+  w.until([&] { return w.deeds.size() == 6; });
+  const auto said = [&](const std::string& line) { return std::count(w.deeds.begin(), w.deeds.end(), line) == 1; };
+  BOOST_TEST(said("// was hung up on why=the token is not accepted"));
+  BOOST_TEST(said("0a/agent/board came as an agent device=b1"));
+  BOOST_TEST(said("0b/admin/boss came as a client"));
+  BOOST_TEST(said("0b/admin/boss DRAIN of=b1"));
+  BOOST_TEST(said("0b/admin/boss submitted job=j"));
+  BOOST_TEST(said("0a/agent/board went device=b1 why=the other side has hung up leases lost=0"));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_built_reaches_the_agent_by_its_contents_and_is_gone_with_its_lease) {
+  pairs w;
+  raw_peer a(w, "a");
+  const auto built = w.folder + "/built";
+  std::filesystem::create_directories(built);
+  std::ofstream(built + "/k") << "kernel";
+  const auto made = std::make_shared<const measure::artifact>(built, built + "/k");
+  int answered = 0;
+  w.server->order(w.there["a"], 0, w.some_trial(), made, [&](const measure::run_result&) { ++answered; });
+  w.until([&] { return a.heard.back().has_orders(); });
+  const auto& order = a.heard.back().orders().orders(0);
+  BOOST_TEST(order.artifact() == "k");
+  BOOST_REQUIRE(order.folder_size() == 1);
+  Envelope ask;
+  ask.mutable_artifact_fetch()->set_sha256(order.folder(0).sha256());
+  ask.mutable_artifact_fetch()->set_length(6);
+  const auto lease = order.lease();
+  a.say(ask);
+  w.until([&] { return a.heard.back().has_artifact_part(); });
+  BOOST_TEST(a.heard.back().artifact_part().data() == "kernel");
+  a.answer(lease, 1);
+  w.until([&] { return answered == 1; });
+  // An ask that was on its way is told so, and given nothing.
+  a.say(ask);
+  w.until([&] { return a.heard.back().artifact_part().gone(); });
+  BOOST_TEST(a.heard.back().artifact_part().data().empty());
+  BOOST_TEST(w.there.contains("a"));
 }
 
 BOOST_AUTO_TEST_CASE(drained_is_told_and_banned_is_out) {

@@ -33,11 +33,13 @@ struct submitted {
     auto made = submission_of(spec, *read);
     BOOST_REQUIRE(made.ok());
     what = std::move(made->message);
-    store = *blob_store::open(folder + "/files");
+    store = *net::artifact_store::open(folder + "/files", 1u << 30);
     for (const auto& [file, path] : made->files) {
       std::ifstream in(path);
       const std::string text{std::istreambuf_iterator<char>(in), {}};
-      BOOST_REQUIRE(store->write(file.sha256, 0, text, text.size()).ok());
+      auto into = store->receive(file.contents, text.size());
+      BOOST_REQUIRE(into.ok());
+      BOOST_REQUIRE((*into)->append(text).ok());
     }
   }
   ~submitted() {
@@ -47,7 +49,7 @@ struct submitted {
   result<job_folder> create() { return job_folder::create(folder + "/jobs", what, *store); }
   std::string folder;
   wire::v1::Submit what;
-  std::shared_ptr<blob_store> store;
+  std::shared_ptr<net::artifact_store> store;
 };
 
 } // namespace

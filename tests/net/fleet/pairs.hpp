@@ -53,13 +53,17 @@ struct pairs : live {
   explicit pairs(fleet_server_options options = {}) {
     std::string name = (std::filesystem::temp_directory_path() / "attune-fleet-XXXXXX").string();
     folder = ::mkdtemp(name.data());
-    files = *blob_store::open(folder + "/files");
+    files = *artifact_store::open(folder + "/files", std::uint64_t{1} << 30);
     options.clock = &time;
     fleet_server::events tell;
     tell.came = [this](agent_id who, const description& d) { there[d.name] = who; };
     tell.went = [this](agent_id who) { std::erase_if(there, [who](const auto& t) { return t.second == who; }); };
     tell.changed = [this](agent_id, const description& d, bool on) { ready[d.name] = on; };
     tell.log = [this](const std::string& text) { log.push_back(text); };
+    tell.audit = [this](const audit_who& who, std::string_view did, const audit_details& more) {
+      auto& line = deeds.emplace_back(who.token + "/" + who.role + "/" + who.name + " " + std::string(did));
+      for (const auto& [name, text] : more) line.append(" ").append(name).append("=").append(text);
+    };
     tell.asked = [this](client_id who, std::uint64_t request, const wire::v1::Envelope& e) {
       asked.push_back({who, request, e});
     };
@@ -131,12 +135,12 @@ struct pairs : live {
 
   manual_time time;
   std::string folder;
-  std::shared_ptr<blob_store> files;
+  std::shared_ptr<artifact_store> files;
   std::shared_ptr<fleet_server> server;
   std::deque<side> agents;
   std::map<std::string, agent_id> there;
   std::map<std::string, bool> ready;
-  std::vector<std::string> log;
+  std::vector<std::string> log, deeds;
   struct question {
     client_id who;
     std::uint64_t request;
