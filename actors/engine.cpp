@@ -106,6 +106,9 @@ private:
 /// How long a run waits for its turn among processes before it goes ahead.
 constexpr auto turn_patience = std::chrono::minutes(10);
 
+/// Whoever watches is told of trials' steps no more often than so.
+constexpr nanoseconds event_pace = std::chrono::milliseconds(10);
+
 /// How long the way of files to a slot elsewhere may take, beside the limits of what runs there.
 constexpr auto bringing_patience = std::chrono::minutes(5);
 
@@ -396,8 +399,7 @@ struct engine::impl {
 };
 
 void engine::impl::spawn_all() {
-  watch.watched = std::make_shared<std::atomic<bool>>(false);
-  watch.to = system->spawn(monitor, watch.watched);
+  watch = spawn_monitor(*system, event_pace);
 
   auto bounds = options.cache;
   if (store) bounds.bytes = std::min(bounds.bytes, bounds.hot_bytes);
@@ -566,6 +568,10 @@ void engine::impl::stop_all() {
     if (may_receive(self, options.turn)) through.receive([](const cache_statistics&) {}, [](const caf::error&) {});
     auto written = self->request(recorder, patience, atom::flush::value);
     if (may_receive(self, options.turn)) written.receive([](caf::ok_atom) {}, [](const caf::error&) {});
+    // What was told of the last trials goes to whoever watches, too.
+    self->send(watch.to, atom::flush::value);
+    auto passed = self->request(watch.to, patience, atom::snapshot::value);
+    if (may_receive(self, options.turn)) passed.receive([](const monitor_snapshot&) {}, [](const caf::error&) {});
     std::vector<caf::strong_actor_ptr> all;
     const auto end = [&](const auto& who) {
       if (who) all.push_back(caf::actor_cast<caf::strong_actor_ptr>(who));
@@ -996,6 +1002,15 @@ result<joint_session> engine::tune_together(const joint_request& request) {
     return *trouble;
   }
   return joint_session(joint);
+}
+
+void engine::note(event e) {
+  const auto& watch = impl_->watch;
+  if (!watch.open()) return;
+  using when = event_queue::notice::when;
+  const auto how = watch.queue->put(std::move(e));
+  if (how.tell == when::now) caf::anon_send(watch.to, atom::flush::value);
+  if (how.tell == when::later) caf::delayed_anon_send(watch.to, how.wait, atom::flush::value);
 }
 
 void engine::subscribe(std::function<void(const event_batch&)> watch) {

@@ -27,6 +27,7 @@ namespace attune::actors {
 struct cache_statistics;
 struct tuning_report;
 struct tuner_status;
+struct event;
 struct event_batch;
 struct graph_handles;
 struct session_handle;
@@ -145,6 +146,9 @@ public:
 
   /// `watch` is called with everything that happens, in order, on the engine's thread: it must be quick.
   void subscribe(std::function<void(const event_batch&)> watch);
+
+  /// Something that happened at a slot elsewhere goes to whoever watches. Any thread.
+  void note(event e);
 
   /// A slot elsewhere comes, with the way to run there. Returns its number, never 0.
   std::uint64_t add_slot(const place_info& what, std::shared_ptr<measure::runner> how);

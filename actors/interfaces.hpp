@@ -1,13 +1,14 @@
 #pragma once
 
 #include "actors/atoms.hpp"
+#include "actors/event_queue.hpp"
 #include "actors/messages.hpp"
 
 #include <caf/atom.hpp>
 #include <caf/replies_to.hpp>
 #include <caf/typed_actor.hpp>
 
-#include <atomic>
+#include <memory>
 
 /// Every actor's interface: what may be sent to it, and what it answers. A program or a test may send any message that
 /// is not marked INTERNAL. Errors are answered as caf::error with the codes of actors/error.hpp.
@@ -181,11 +182,13 @@ using cache_actor = caf::typed_actor<
     // Sends what it has to say about recency to the recorder.
     caf::reacts_to<atom::flush>>;
 
-/// A WATCHER is told what happens, in bounded batches.
+/// A WATCHER is told what happens, many events at a time, in their order.
 using watcher_actor = caf::typed_actor<caf::reacts_to<atom::note, event_batch>>;
 
 /// The MONITOR counts, keeps the recent events, and passes them to the watchers.
 using monitor_actor = caf::typed_actor<caf::reacts_to<atom::note, event_batch>,
+                                       // Events wait in the queue that it was made with.
+                                       caf::reacts_to<atom::flush>,
                                        // From now on the watcher gets `note` for everything; until it ends.
                                        caf::replies_to<atom::subscribe, watcher_actor>::with<caf::ok_atom>,
                                        caf::replies_to<atom::snapshot>::with<monitor_snapshot>>;
@@ -193,8 +196,8 @@ using monitor_actor = caf::typed_actor<caf::reacts_to<atom::note, event_batch>,
 /// The way to the monitor that every actor holds. With nobody watching an event costs one relaxed load.
 struct monitor_port {
   monitor_actor to;
-  std::shared_ptr<std::atomic<bool>> watched;
-  bool open() const noexcept { return watched && watched->load(std::memory_order_relaxed); }
+  std::shared_ptr<event_queue> queue; ///< null: nobody ever watches
+  bool open() const noexcept { return queue && queue->open(); }
 };
 
 } // namespace attune::actors

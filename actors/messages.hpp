@@ -202,6 +202,8 @@ enum class event_kind : std::uint8_t {
   queued,
   build_started,
   built,
+  upload_started, ///< to an agent that does not have what was built
+  uploaded,       ///< it has it
   run_started,
   ran,
   retried,
@@ -258,11 +260,12 @@ using training_ptr = std::shared_ptr<search::training>;
 struct event {
   event_kind kind = event_kind::told;
   session_number session = 0;
-  trial_ptr what;      ///< where it is about a trial
-  outcome_ptr result;  ///< where one is known
-  std::string text;    ///< the place's name, the reason
-  nanoseconds at{0};   ///< monotonic, the actor system's clock
-  report_ptr report{}; ///< with session_ended: what it came to
+  trial_ptr what;                             ///< where it is about a trial
+  outcome_ptr result;                         ///< where one is known
+  std::string text;                           ///< the place's name, the reason
+  nanoseconds at{0};                          ///< monotonic, the actor system's clock
+  report_ptr report{};                        ///< with session_ended: what it came to
+  std::optional<search::foreseen> expected{}; ///< with proposed: what the strategy's model takes for its value
 };
 struct event_batch {
   std::vector<event> items;

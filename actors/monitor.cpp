@@ -1,6 +1,7 @@
 #include "actors/monitor.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace attune::actors {
 
@@ -24,6 +25,10 @@ const char* to_string(event_kind k) noexcept {
     return "build_started";
   case event_kind::built:
     return "built";
+  case event_kind::upload_started:
+    return "upload_started";
+  case event_kind::uploaded:
+    return "uploaded";
   case event_kind::run_started:
     return "run_started";
   case event_kind::ran:
@@ -56,30 +61,46 @@ const char* to_string(event_kind k) noexcept {
   return "unknown";
 }
 
+namespace {
+
+void pass_events(monitor_actor::stateful_pointer<monitor_state> self, event_batch batch) {
+  auto& s = self->state;
+  for (const auto& e : batch.items) ++s.counts[static_cast<std::size_t>(e.kind)];
+  const std::size_t fresh = std::min(batch.items.size(), recent_events);
+  while (s.recent.size() + fresh > recent_events) s.recent.pop_front();
+  s.recent.insert(s.recent.end(), batch.items.end() - static_cast<std::ptrdiff_t>(fresh), batch.items.end());
+  // The last watcher gets them as they are; each other one a copy.
+  for (std::size_t i = 0; i < s.watchers.size(); ++i)
+    self->send(s.watchers[i], atom::note::value, i + 1 < s.watchers.size() ? batch : std::move(batch));
+}
+
+} // namespace
+
 monitor_actor::behavior_type monitor(monitor_actor::stateful_pointer<monitor_state> self,
-                                     std::shared_ptr<std::atomic<bool>> watched) {
-  self->state.watched = std::move(watched);
+                                     std::shared_ptr<event_queue> queue) {
+  self->state.queue = std::move(queue);
   self->set_down_handler([self](const caf::down_msg& down) {
     std::erase_if(self->state.watchers, [&](const watcher_actor& w) { return w.address() == down.source; });
   });
   return {
-      [self](atom::note, const event_batch& batch) {
-        auto& s = self->state;
-        for (const auto& e : batch.items) {
-          ++s.counts[static_cast<std::size_t>(e.kind)];
-          s.recent.push_back(e);
-          if (s.recent.size() > recent_events) s.recent.pop_front();
-        }
-        for (const auto& w : s.watchers) self->send(w, atom::note::value, batch);
+      [self](atom::note, const event_batch& batch) { pass_events(self, batch); },
+      [self](atom::flush) {
+        if (!self->state.queue) return;
+        event_batch batch;
+        if (const auto lost = self->state.queue->take(batch.items); lost > 0)
+          batch.items.push_back({event_kind::decided, 0, nullptr, nullptr,
+                                 std::to_string(lost) + " events came faster than they could be passed on",
+                                 batch.items.empty() ? nanoseconds(0) : batch.items.back().at});
+        if (!batch.items.empty()) pass_events(self, std::move(batch));
       },
       [self](atom::subscribe, const watcher_actor& w) {
         self->monitor(w);
         self->state.watchers.push_back(w);
-        if (self->state.watched) self->state.watched->store(true, std::memory_order_relaxed);
+        if (self->state.queue) self->state.queue->open_up();
         return caf::ok_atom::value;
       },
       [self](atom::snapshot) {
-        if (self->state.watched) self->state.watched->store(true, std::memory_order_relaxed);
+        if (self->state.queue) self->state.queue->open_up();
         monitor_snapshot out;
         for (std::size_t i = 0; i < self->state.counts.size(); ++i)
           if (self->state.counts[i] > 0) out.counts.emplace_back(static_cast<event_kind>(i), self->state.counts[i]);
@@ -87,6 +108,13 @@ monitor_actor::behavior_type monitor(monitor_actor::stateful_pointer<monitor_sta
         return out;
       },
   };
+}
+
+monitor_port spawn_monitor(caf::actor_system& system, nanoseconds pace) {
+  monitor_port out;
+  out.queue = std::make_shared<event_queue>(pace);
+  out.to = system.spawn(monitor, out.queue);
+  return out;
 }
 
 } // namespace attune::actors

@@ -29,10 +29,11 @@ void flush_soon(recorder_self self) {
 void pass_on(recorder_self self, std::vector<finished> items) {
   auto& s = self->state;
   if (s.watch.open()) {
-    event_batch events;
+    std::vector<event> events;
+    events.reserve(items.size());
     for (const auto& f : items)
-      events.items.push_back({event_kind::recorded, f.what->session, f.what, f.result, {}, now_of(self)});
-    self->send(s.watch.to, atom::note::value, std::move(events));
+      events.push_back({event_kind::recorded, f.what->session, f.what, f.result, {}, now_of(self)});
+    tell_monitor(self, s.watch, s.watch.queue->put(std::move(events)));
   }
   if (!items.empty()) self->send(s.cache, atom::fill::value, finished_batch{std::move(items)});
 }

@@ -22,9 +22,9 @@ void share_credits(scheduler_self self);
 void note_company(scheduler_state& s);
 void remove_place(scheduler_self self, place_id id);
 
-void emit_trial(scheduler_self self, event_kind kind, const scheduler_state::work& w, std::string text = {}) {
+void emit_trial(scheduler_self self, event_kind kind, const scheduler_state::work& w, std::string_view text = {}) {
   emit(self, self->state.watch,
-       [&] { return event{kind, w.what->session, w.what, nullptr, std::move(text), now_of(self)}; });
+       [&] { return event{kind, w.what->session, w.what, nullptr, std::string(text), now_of(self)}; });
 }
 
 /// The trial that `where` has in hand under `id`; null where it has moved on (a late answer tells nothing of it).

@@ -270,7 +270,16 @@ void propose(tuner_self self, trial_batch& batch) {
   auto& s = self->state;
   if (s.paused || !s.begun) return;
   while (auto next = s.setup.search->propose(now_of(self))) {
-    emit(self, s.watch, [&] { return event{event_kind::proposed, next->session, next, nullptr, {}, next->proposed}; });
+    emit(self, s.watch, [&] {
+      return event{event_kind::proposed,
+                   next->session,
+                   next,
+                   nullptr,
+                   {},
+                   next->proposed,
+                   nullptr,
+                   s.setup.search->foreseen_of(next->number)};
+    });
     if (s.setup.session.near)
       if (auto guess = s.setup.search->estimate_of(next->number)) s.guesses.emplace_back(next->number, *guess);
     batch.items.push_back(std::move(next));

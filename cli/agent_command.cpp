@@ -4,6 +4,7 @@
 #include "cli/interrupts.hpp"
 #include "cli/render.hpp"
 #include "core/target.hpp"
+#include "core/text.hpp"
 #include "measure/scratch.hpp"
 #include "measure/supervisor.hpp"
 #include "measure/topology.hpp"
@@ -17,6 +18,7 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <ostream>
@@ -170,6 +172,97 @@ int run_agent(const agent_options& options, const std::string& typed, output& io
   calls->use(nullptr);
   io.message("the agent has ended, and nothing of it runs");
   return signals.caught() == SIGINT ? exit_code::interrupted : exit_code::terminated;
+}
+
+namespace {
+
+/// `memory=4G` and its like.
+std::pair<int, rlim_t> read_limit(const std::string& text) {
+  const auto equals = text.find('=');
+  const auto name = text.substr(0, equals);
+  const auto most = equals == std::string::npos ? std::string() : text.substr(equals + 1);
+  const auto bad = [&](const std::string& want) {
+    return usage_fault{"--limit " + name + " must be " + want + ", not '" + most + "'"};
+  };
+  const auto size = [&]() -> rlim_t {
+    constexpr std::string_view units = "KMGT";
+    std::string digits = most;
+    unsigned shift = 0;
+    if (const auto at = digits.empty() ? units.npos : units.find(digits.back()); at != units.npos) {
+      shift = 10 * (static_cast<unsigned>(at) + 1);
+      digits.pop_back();
+    }
+    const auto n = parse_integer(digits);
+    if (!n || *n < 1 || *n > (std::int64_t{1} << (62 - shift))) throw bad("a size, such as 512M or 4G");
+    return static_cast<rlim_t>(*n) << shift;
+  };
+  const auto count = [&]() -> rlim_t {
+    const auto n = parse_integer(most);
+    if (!n || *n < 1 || *n > 1'000'000'000) throw bad("a number");
+    return static_cast<rlim_t>(*n);
+  };
+  if (name == "memory") return {RLIMIT_AS, size()};
+  if (name == "filesize") return {RLIMIT_FSIZE, size()};
+  if (name == "processes") return {RLIMIT_NPROC, count()};
+  if (name == "files") return {RLIMIT_NOFILE, count()};
+  if (name == "cpu") {
+    const auto t = parse_duration(most);
+    if (!t || *t < std::chrono::seconds(1)) throw bad("a time of at least a second, such as 90s or 10m");
+    return {RLIMIT_CPU, static_cast<rlim_t>(std::chrono::ceil<std::chrono::seconds>(*t).count())};
+  }
+  throw usage_fault{"--limit has no '" + name + "': memory, processes, files, filesize, cpu"};
+}
+
+} // namespace
+
+command_spec agent_command() {
+  struct words {
+    hub_words hub;
+    std::string name, device, slots, cache, user;
+    std::vector<std::string> labels, limits;
+    bool confine = false, systemd = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"agent", "Offer this machine's slots to a hub"};
+  w->hub.add(c, "Where the hub listens", true);
+  c.value("--name", "NAME", w->name, "What this device is called (the host's name); one alive at a time");
+  c.value("--device", "KIND", w->device, "Its class, as a spec's target names it (local)");
+  c.values("--label", "K=V", w->labels, "Something else that a target may ask for; may be repeated");
+  c.value("--slots", "N", w->slots, "Timed runs at once (1)");
+  c.value("--cache", "DIR", w->cache, "Keep files that were sent in this folder (else for this process)");
+  c.flag("--confine", w->confine,
+         "What runs gains no privileges, writes no core, has a temporary folder of its own, and no network where that "
+         "can be had");
+  c.value("--user", "NAME", w->user, "With --confine, as root: what runs is this user's (a name, or any number)");
+  c.values("--limit", "WHAT=MOST", w->limits,
+           "With --confine, for each process: memory=4G, processes=256, files=1024 (open), filesize=1G, cpu=10m; may "
+           "be repeated");
+  c.flag("--systemd", w->systemd, "Print a unit file that starts this command, and end");
+  c.more = R"(It dials the hub (again and again where it must), takes a lease for every run, and
+ends what runs when the hub is lost. Devices with the same class and machine share
+their results; a target's `device` may also be the name.
+
+  attune agent --hub big:7410 --name board1 --device cortex-a72 --label site=prague)";
+  c.read = [w](const typed_line&) -> reading {
+    agent_options o;
+    o.hub = w->hub.read();
+    o.name = w->name;
+    if (!w->slots.empty()) o.slots = read_count<std::uint32_t>("--slots", w->slots, 1, 4096);
+    o.labels = read_labels(w->device, w->labels);
+    o.cache = w->cache;
+    o.confine = w->confine;
+    o.user = w->user;
+    for (const auto& l : w->limits) {
+      const auto limit = read_limit(l);
+      for (const auto& [known, most] : o.limits)
+        if (known == limit.first) throw usage_fault{"--limit gives '" + l.substr(0, l.find('=')) + "' twice"};
+      o.limits.push_back(limit);
+    }
+    if (!o.confine && (!o.user.empty() || !o.limits.empty())) throw usage_fault{"--user and --limit need --confine"};
+    o.systemd = w->systemd;
+    return o;
+  };
+  return c;
 }
 
 } // namespace attune::cli

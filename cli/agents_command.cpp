@@ -7,11 +7,16 @@
 #include "core/clock.hpp"
 #include "schedulers/elastic_pool.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace attune::cli {
 
@@ -136,6 +141,96 @@ int down(const agents_options& options, output& io) {
 
 int run_agents(const agents_options& options, output& io) {
   return options.action == agents_options::what::up ? up(options, io) : down(options, io);
+}
+
+namespace {
+
+struct agents_words {
+  hub_words hub;
+  std::string slurm, agent_token, name, least, most, idle, device;
+  std::vector<std::string> labels;
+  bool once = false;
+};
+
+/// What the agents of one group are called.
+std::string group_name(const std::string& given) {
+  const std::string name = given.empty() ? agents_options().name : given;
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+  if (!plain || name.size() > 64) throw usage_fault{"--name has at most 64 letters, digits, - and _"};
+  return name;
+}
+
+agents_options read_up(const agents_words& w) {
+  agents_options o;
+  o.name = group_name(w.name);
+  o.hub = w.hub.read();
+  o.slurm = w.slurm;
+  if (!w.least.empty()) o.least = read_count<std::uint32_t>("--min", w.least, 0, 1000);
+  o.most = std::max(1u, o.least);
+  if (!w.most.empty()) o.most = read_count<std::uint32_t>("--max", w.most, 1, 1000);
+  if (o.most < o.least) throw usage_fault{"--max is less than --min"};
+  if (!w.idle.empty()) {
+    const auto d = parse_duration(w.idle);
+    if (!d) throw usage_fault{"--idle: " + d.err().message};
+    o.idle = *d;
+  }
+  o.once = w.once;
+  o.agent_token = w.agent_token;
+  for (const auto& [option, given] : {std::pair{"--max", !w.most.empty()}, std::pair{"--idle", !w.idle.empty()}})
+    if (o.once && given) throw usage_fault{std::string(option) + " has no effect with --once"};
+  if (o.once && o.least == 0) throw usage_fault{"--once places --min of them: say how many"};
+  for (const auto& [name, value] : read_labels(w.device, w.labels)) {
+    o.agent.push_back(name == "device" ? "--device" : "--label");
+    o.agent.push_back(name == "device" ? value : name + "=" + value);
+  }
+  return o;
+}
+
+command_spec agents_up_command() {
+  const auto w = std::make_shared<agents_words>();
+  command_spec c{"up", "Place agents by Slurm, and more or fewer of them as the queue grows and ends"};
+  w->hub.add(c, "Where the hub listens, as the nodes reach it", true);
+  c.value("--slurm", "OPTIONS", w->slurm, "Further options of sbatch: '--partition gpu --gres gpu:1 --time 8:00:00'")
+      .required = true;
+  c.value("--agent-token", "FILE", w->agent_token, "The agents' token: --token-file is that of who looks (a client)");
+  c.value("--name", "NAME", w->name, "What these agents are called among others (attune)");
+  c.value("--min", "N", w->least, "Agents that are there always (0)");
+  c.value("--max", "N", w->most, "Agents at the most (1)");
+  c.value("--idle", "D", w->idle, "An agent beyond --min that had nothing to do so long is given back (60s)");
+  c.value("--device", "KIND", w->device, "Their class, as a spec's target names it (local)");
+  c.values("--label", "K=V", w->labels, "Something else that a target may ask for; may be repeated");
+  c.flag("--once", w->once, "Place --min of them and end, in place of watching the queue");
+  c.more = R"(Each agent is an element of a job array, alone on its node (--exclusive). This program and
+the agents' token must be where the nodes find them, under the same paths. It goes on
+until it is interrupted; the agents stay then, and attune agents down ends them.
+
+  attune agents up --hub big:7410 --token-file me.token --agent-token nodes.token \
+    --slurm '--partition tune' --max 8)";
+  c.read = [w](const typed_line&) -> reading { return read_up(*w); };
+  return c;
+}
+
+command_spec agents_down_command() {
+  const auto name = std::make_shared<std::string>();
+  command_spec c{"down", "End the agents that attune agents up has placed"};
+  c.value("--name", "NAME", *name, "Those that are called so (attune)");
+  c.read = [name](const typed_line&) -> reading {
+    agents_options o;
+    o.action = agents_options::what::down;
+    o.name = group_name(*name);
+    return o;
+  };
+  return c;
+}
+
+} // namespace
+
+command_spec agents_command() {
+  command_spec c{"agents", "Have agents placed on a cluster's nodes, as many as the hub's queue wants"};
+  c.below = {agents_up_command(), agents_down_command()};
+  return c;
 }
 
 } // namespace attune::cli

@@ -272,4 +272,66 @@ int run_best(const best_options& options, const std::string& folder, output& io)
   return none == 0 ? exit_code::done : none == answers.size() ? exit_code::no_result : exit_code::partial;
 }
 
+command_spec best_command() {
+  struct words {
+    std::string spec, task, top, format, target;
+    bool imported = false, nearest = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"best", "Print the best known configuration, without measuring"};
+  c.place("SPEC", w->spec, "The spec file (YAML, or T1 where it ends in .json)");
+  c.value("--task", "NAME", w->task, "One task of a spec that holds several");
+  c.value("--top", "K", w->top, "The K best, best first (1)");
+  c.value("--format", "F", w->format, "text, json, env, args, header or cmake");
+  c.value("--target", "T", w->target, "Of another target: a device's name, or facts as in device=board1,flags=-O2");
+  c.flag("--imported", w->imported, "Of what was imported for this workload, in place of what was measured here");
+  c.flag("--nearest", w->nearest, "Where nothing is known: the best of the most similar task, and which that is");
+  c.more = R"help(Similar are tasks of the same name, metric and goal; how much is the cosine of
+their workloads' arguments and their targets' facts, from 0 to 1. A result of
+--nearest was not measured for what you ask for, and says so.
+
+Formats: env is lines for a shell's eval (ATTUNE_tile_m=32); args is one line of
+--tile_m=32 words, quoted for a shell; header is C macros (ATTUNE_TILE_M); cmake
+is set() lines.
+
+  eval "$(attune best gemm.yaml --format env)"
+  attune best gemm.yaml --format header > tuned.h
+
+What was imported (attune db import) belongs to the same workload where its name and
+arguments are the spec's, and counts with --imported alone: it was built and measured
+by somebody else. --target names where: attune db stats and export show it.
+
+  attune best gemm.yaml --imported --target "NVIDIA RTX A4000")help";
+  c.read = [w](const typed_line& line) -> reading {
+    best_options o;
+    o.spec = w->spec;
+    o.task = w->task;
+    if (!w->top.empty()) o.top = read_count<std::uint64_t>("--top", w->top, 1, 1'000'000);
+    if (line.given("--format")) {
+      const std::pair<const char*, best_options::form> forms[] = {
+          {"text", best_options::form::text},     {"json", best_options::form::json},
+          {"env", best_options::form::env},       {"args", best_options::form::args},
+          {"header", best_options::form::header}, {"cmake", best_options::form::cmake}};
+      for (const auto& [name, form] : forms)
+        if (w->format == name) o.format = form;
+      if (!o.format)
+        throw usage_fault{"--format must be text, json, env, args, header or cmake, not '" + w->format.substr(0, 60) +
+                          "'"};
+      const bool one = *o.format != best_options::form::text && *o.format != best_options::form::json;
+      if (one && o.top > 1)
+        throw usage_fault{"--top has no effect with --format " + w->format + ", which is of one configuration"};
+      if (line.json && *o.format != best_options::form::json)
+        throw usage_fault{"--json and --format " + w->format + " exclude each other"};
+    }
+    if (line.given("--target")) {
+      if (w->target.empty()) throw usage_fault{"--target is empty"};
+      o.target = w->target;
+    }
+    o.imported = w->imported;
+    o.nearest = w->nearest;
+    return o;
+  };
+  return c;
+}
+
 } // namespace attune::cli

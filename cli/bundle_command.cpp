@@ -172,4 +172,59 @@ int run_bundle(const bundle_options& options, const std::string& folder, output&
   return items.empty() ? exit_code::no_result : none == 0 ? exit_code::done : exit_code::partial;
 }
 
+command_spec bundle_command() {
+  struct words {
+    std::vector<std::string> specs, targets;
+    std::string output, format;
+    bool all_targets = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"bundle", "Write the best of each task into one file for applications"};
+  c.places("SPEC", "...", w->specs, "Spec files").required = true;
+  c.value("-o,--output", "FILE", w->output, "The file to write; an older one is replaced when all is there").required =
+      true;
+  c.value("--format", "F", w->format, "bundle, header or cmake (bundle)");
+  c.values("--target", "T", w->targets,
+           "Of another target: a device's name, or facts as in device=board1,flags=-O2; may be repeated");
+  c.flag("--all-targets", w->all_targets, "Of every target on which the task was measured");
+  c.more = R"(A bundle is one file with a checksum that an application maps and asks by workload and
+target; its reader is the header attune/bundle.hpp, which needs nothing else of Attune:
+
+  std::string why;
+  const auto tuned = attune::bundle::open("tuned.bundle", why);
+  if (const auto best = tuned.find("gemm", {{"m", 512}, {"n", 512}}, "local"))
+    tile = best.entry.integer("tile_m", 16);
+
+Each configuration is verified before it is written: its record is in the store and is a
+measurement (no failure, no estimate), it is of the spec's commands and sources as they are
+now, and it fulfils the spec's constraints. Nothing is measured.
+
+The format header is the same as constants of C++ (and as a bundle without a file, where
+attune/bundle.hpp is found), cmake as variables.
+
+  attune bundle gemm.yaml conv.yaml -o tuned.bundle
+  attune bundle gemm.yaml --all-targets --format header -o tuned.hpp
+
+Exit code 1: no task has a result, nothing is written; 4: some have none.)";
+  c.read = [w](const typed_line&) -> reading {
+    bundle_options o;
+    o.specs = w->specs;
+    if (w->output.empty()) throw usage_fault{"--output is empty"};
+    o.output = w->output;
+    if (w->format == "header")
+      o.format = bundle_options::form::header;
+    else if (w->format == "cmake")
+      o.format = bundle_options::form::cmake;
+    else if (!w->format.empty() && w->format != "bundle")
+      throw usage_fault{"--format must be bundle, header or cmake, not '" + w->format.substr(0, 60) + "'"};
+    o.targets = w->targets;
+    for (const auto& t : o.targets)
+      if (t.empty()) throw usage_fault{"--target is empty"};
+    o.all_targets = w->all_targets;
+    if (o.all_targets && !o.targets.empty()) throw usage_fault{"--target and --all-targets exclude each other"};
+    return o;
+  };
+  return c;
+}
+
 } // namespace attune::cli

@@ -158,9 +158,10 @@ struct doctor_options {
 struct hub_options {
   std::string listen; ///< ADDR:PORT
   how_many builders;
-  std::string certificate, key; ///< the user's own, PEM; empty: one made at the first start
-  bool plain = false;           ///< lets everybody do without TLS
-  bool no_tokens = false;       ///< lets everybody in
+  std::string certificate, key;         ///< the user's own, PEM; empty: one made at the first start
+  bool plain = false;                   ///< lets everybody do without TLS
+  bool no_tokens = false;               ///< lets everybody in
+  std::optional<std::string> dashboard; ///< the address that it is served at; empty: one of this machine's own
 };
 
 struct agent_options {
@@ -196,14 +197,23 @@ struct agents_options {
   bool once = false;                           ///< places the least, and ends
 };
 
+struct init_options {
+  std::string what;    ///< a source file or a T1 file; empty: a command
+  std::string command; ///< what is run, with {name} where a value goes; empty: there is a file
+  std::string task;    ///< empty: by the file's or the command's name
+  std::string output;  ///< `-` is standard output; empty: beside the file, or in this folder
+};
+
+using any_options =
+    std::variant<tune_options, space_options, token_options, best_options, history_options, replay_command_options,
+                 db_options, bundle_options, import_command_options, export_command_options, doctor_options,
+                 hub_options, agent_options, agents_options, devices_options, compare_options, dashboard_options,
+                 report_options, trace_options, init_options>;
+
 struct command_line {
   bool json = false;
   std::string store; ///< the folder, resolved
-  std::variant<tune_options, space_options, token_options, best_options, history_options, replay_command_options,
-               db_options, bundle_options, import_command_options, export_command_options, doctor_options, hub_options,
-               agent_options, agents_options, devices_options, compare_options, dashboard_options, report_options,
-               trace_options>
-      command;
+  any_options command;
 };
 
 /// What the program says at once instead: --help and --version (code 0), or why the line is wrong (code 2).

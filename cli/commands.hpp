@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/output.hpp"
 
@@ -31,6 +32,33 @@ int run_compare(const compare_options& options, const std::string& store, const 
 int run_dashboard(const dashboard_options& options, const std::string& store, output& io);
 int run_report(const report_options& options, const std::string& store, output& io);
 int run_trace(const trace_options& options, const std::string& store, output& io);
+
+int run_init(const init_options& options, output& io);
+
+// What they are called and take, beside each. Groups have theirs below them.
+command_spec tune_command();
+command_spec space_command();
+command_spec best_command();
+command_spec token_command();
+command_spec history_command();
+command_spec replay_command();
+command_spec db_command();
+command_spec forget_command();
+command_spec import_command();
+command_spec export_command();
+command_spec bundle_command();
+command_spec hub_command();
+command_spec agent_command();
+command_spec agents_command();
+command_spec devices_command();
+command_spec doctor_command();
+command_spec compare_command();
+command_spec dashboard_command();
+command_spec report_command();
+command_spec completion_command();
+command_spec trace_command();
+command_spec init_command();
+command_spec man_command();
 
 /// The whole program but for the process around it: reads the arguments, runs the command.
 int run_program(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);

@@ -244,4 +244,46 @@ int run_compare(const compare_options& options, const std::string& store, const 
   return compare_live(options, store, typed, io);
 }
 
+command_spec compare_command() {
+  struct words {
+    std::string spec, task, strategy, seeds, seed, trials, output;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"compare", "Run strategies against each other, over several seeds"};
+  c.place("SPEC", w->spec, "A spec file, or a recorded space as attune replay takes it");
+  c.value("--task", "NAME", w->task, "One task of a spec that holds several");
+  c.value("--strategies,--strategy", "S,S[,S...]", w->strategy, "Strategies, separated by commas").required = true;
+  c.value("--seeds", "N", w->seeds, "Runs of each strategy (10)");
+  c.value("--seed", "N", w->seed, "The first run's seed (1)");
+  c.value("--trials", "N", w->trials, "Trials of each run (the spec's; 200 of a recorded space)");
+  c.value("-o,--output", "FILE", w->output, "Write the report of all sessions (of a spec)");
+  c.more = R"help(A spec is measured: each run is a session of the store as attune tune makes it, and what
+one run has measured no other measures again. The same command goes on where it was
+stopped. A recorded space is played: its numbers are those of attune replay.
+
+Of each strategy: the mean of the runs' bests, with its 95 % interval (percentile
+bootstrap; Efron, 1979). Of each two: whether the difference is real, by the two-sided
+Mann-Whitney U test (1947), exact for up to 25 runs without ties.
+
+  attune compare convolution-A100.json.gz --strategies auto,genetic --seeds 30
+  attune compare gemm.yaml --strategies auto,random --seeds 5 --trials 100 -o out.html)help";
+  c.read = [w](const typed_line&) -> reading {
+    compare_options o;
+    o.what = w->spec;
+    o.task = w->task;
+    for (const auto part : split(w->strategy, ',')) {
+      const std::string name(trim(part));
+      if (std::find(o.strategies.begin(), o.strategies.end(), name) != o.strategies.end())
+        throw usage_fault{"--strategies names '" + name + "' twice"};
+      o.strategies.push_back(name);
+    }
+    if (!w->trials.empty()) o.trials = read_count<std::uint64_t>("--trials", w->trials, 1, 1000000);
+    if (!w->seeds.empty()) o.seeds = read_count<std::uint64_t>("--seeds", w->seeds, 1, 10000);
+    if (!w->seed.empty()) o.seed = read_count<std::uint64_t>("--seed", w->seed, 0);
+    o.output = w->output;
+    return o;
+  };
+  return c;
+}
+
 } // namespace attune::cli

@@ -11,10 +11,6 @@ namespace attune::cli {
 
 namespace {
 
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 /// In how many of the ways to mix n and m values U is u, for u = 0 … n·m: Mann and Whitney's recurrence over whether
 /// the largest value is of the first or of the second.
 std::vector<double> ways_of_u(std::size_t n, std::size_t m) {
@@ -34,8 +30,12 @@ std::vector<double> ways_of_u(std::size_t n, std::size_t m) {
 
 } // namespace
 
+double mean_of_runs(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 interval bootstrap_mean(std::span<const double> values) {
-  const double mean = mean_of(values);
+  const double mean = mean_of_runs(values);
   if (values.size() < 2) return {mean, mean, mean};
   constexpr std::size_t rounds = 10'000;
   random_engine rng(1);

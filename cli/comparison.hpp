@@ -9,6 +9,9 @@ struct interval {
   double mean = 0, low = 0, high = 0;
 };
 
+/// The mean, summed in order: the same to the last bit for whoever has the same values. @pre not empty
+double mean_of_runs(std::span<const double> values);
+
 /// The mean and its 95 % percentile-bootstrap interval of 10,000 resamples (Efron, 1979); the same each time. One
 /// value: itself. @pre not empty, all finite
 interval bootstrap_mean(std::span<const double> values);

@@ -1,38 +1,53 @@
 #include "cli/completion.hpp"
 
+#include "cli/commands.hpp"
+
 namespace attune::cli {
 
 namespace {
 
-std::string joined(const command_words& of) {
-  std::string out;
-  for (const auto& c : of.commands) out += (out.empty() ? "" : " ") + c.name;
-  for (const auto& o : of.options) out += (out.empty() ? "" : " ") + o.name;
+/// What is completed of a command: its options by their long names.
+std::vector<std::pair<std::string, const option_spec*>> long_names(const std::vector<option_spec>& of) {
+  std::vector<std::pair<std::string, const option_spec*>> out;
+  for (const auto& o : of)
+    for (const auto& name : o.each_name())
+      if (name.starts_with("--")) out.emplace_back(name, &o);
   return out;
 }
 
-std::string bash(const command_words& program) {
+std::string words_for_shell(const command_spec& of) {
+  std::string out;
+  const auto add = [&out](const std::string& word) { out += (out.empty() ? "" : " ") + word; };
+  for (const auto& c : of.below) add(c.name);
+  for (const auto& [name, o] : long_names(of.options)) add(name);
+  for (const auto& [name, o] : long_names(common_options(of))) add(name);
+  return out;
+}
+
+std::string bash(const command_spec& program) {
   std::string out = "# attune completion bash: source it, or put it where bash-completion looks.\n"
                     "_attune() {\n"
-                    "  local cur=${COMP_WORDS[COMP_CWORD]} words=\n"
+                    "  local cur=${COMP_WORDS[COMP_CWORD]} words= places=\n"
                     "  COMPREPLY=()\n"
                     "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                     "    words='" +
-                    joined(program) +
-                    "'\n"
+                    words_for_shell(program) +
+                    "' places=1\n"
                     "  else\n"
                     "    case ${COMP_WORDS[1]} in\n";
-  for (const auto& c : program.commands) {
-    out += "    " + c.name + ")\n      words='" + joined(c) + "'\n";
-    if (!c.commands.empty()) {
-      out += "      if [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n";
-      for (const auto& d : c.commands) out += "        " + d.name + ") words='" + joined(d) + "' ;;\n";
+  for (const auto& c : program.below) {
+    out += "    " + c.name + ")\n      words='" + words_for_shell(c) + "'\n";
+    if (!c.below.empty()) {
+      out += "      [ \"$COMP_CWORD\" -eq 2 ] && places=1\n"
+             "      if [ \"$COMP_CWORD\" -gt 2 ]; then\n        case ${COMP_WORDS[2]} in\n";
+      for (const auto& d : c.below) out += "        " + d.name + ") words='" + words_for_shell(d) + "' ;;\n";
       out += "        esac\n      fi\n";
     }
     out += "      ;;\n";
   }
+  // Elsewhere than where a command stands, what begins without a dash is a file.
   out += "    esac\n"
-         "    case $cur in -*) ;; *) [ \"$COMP_CWORD\" -eq 2 ] && [ \"${COMP_WORDS[1]}\" = db ] || return ;; esac\n"
+         "    case $cur in -*) ;; *) [ -n \"$places\" ] || return ;; esac\n"
          "  fi\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
          "}\n"
@@ -50,34 +65,52 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-void fish(std::string& out, const command_words& of, const std::string& where) {
-  for (const auto& c : of.commands)
-    out += "complete -c attune -n " + quoted(where) + " -f -a " + c.name + " -d " + quoted(c.about) + "\n";
-  for (const auto& o : of.options) {
-    const bool whole = o.name.starts_with("--");
-    out += "complete -c attune -n " + quoted(where) + (whole ? " -l " + o.name.substr(2) : " -s " + o.name.substr(1)) +
-           (o.wants_value ? " -r" : "") + " -d " + quoted(o.about) + "\n";
-  }
+void fish(std::string& out, const command_spec& of, const std::string& where) {
+  const std::string begin = "complete -c attune -n " + quoted(where);
+  for (const auto& c : of.below) out += begin + " -f -a " + c.name + " -d " + quoted(c.about) + "\n";
+  const auto all = [&](const std::vector<option_spec>& options) {
+    for (const auto& [name, o] : long_names(options))
+      out += begin + " -l " + name.substr(2) + (o->flag() ? "" : " -r") + " -d " + quoted(o->about) + "\n";
+  };
+  all(of.options);
+  all(common_options(of));
 }
 
 } // namespace
 
-std::optional<std::string> completion_script(const std::string& shell, const command_words& program) {
+std::optional<std::string> completion_script(const std::string& shell, const command_spec& program) {
   if (shell == "bash") return bash(program);
   if (shell == "zsh") return "#compdef attune\nautoload -U +X bashcompinit && bashcompinit\n" + bash(program);
   if (shell != "fish") return std::nullopt;
   std::string out = "# attune completion fish: put it into ~/.config/fish/completions/attune.fish\n";
   fish(out, program, "__fish_use_subcommand");
-  for (const auto& c : program.commands) {
+  for (const auto& c : program.below) {
     std::string names;
-    for (const auto& d : c.commands) names += " " + d.name;
+    for (const auto& d : c.below) names += " " + d.name;
     fish(out, c,
          "__fish_seen_subcommand_from " + c.name +
              (names.empty() ? "" : "; and not __fish_seen_subcommand_from" + names));
-    for (const auto& d : c.commands)
+    for (const auto& d : c.below)
       fish(out, d, "__fish_seen_subcommand_from " + c.name + "; and __fish_seen_subcommand_from " + d.name);
   }
   return out;
+}
+
+command_spec completion_command() {
+  struct words {
+    std::string shell;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"completion", "Print a script that completes attune's commands for a shell"};
+  c.place("SHELL", w->shell, "bash, zsh or fish");
+  c.more = R"(  source <(attune completion bash)
+  attune completion fish > ~/.config/fish/completions/attune.fish)";
+  c.read = [w](const typed_line& line) -> reading {
+    auto script = completion_script(w->shell, line.program);
+    if (!script) throw usage_fault{"SHELL must be bash, zsh or fish, not '" + w->shell.substr(0, 60) + "'"};
+    return early_end{0, *std::move(script), "", line.json};
+  };
+  return c;
 }
 
 } // namespace attune::cli

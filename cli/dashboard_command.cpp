@@ -55,4 +55,26 @@ int run_dashboard(const dashboard_options& options, const std::string& folder, o
   return exit_code::done;
 }
 
+command_spec dashboard_command() {
+  struct words {
+    std::string listen;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"dashboard", "Show the store's sessions in a browser, until Ctrl-C"};
+  c.value("--listen", "ADDR:PORT", w->listen, "Where it is served: ADDR:PORT or PORT (a free port of 127.0.0.1)");
+  c.more = R"help(Nothing is tuned and nothing is changed. The page asks nothing of other hosts. Served at
+an address that others can reach, it wants the token of the printed URL;
+$ATTUNE_DASHBOARD_TOKEN, where it is set, is the token. Prometheus reads /metrics there
+(with the token as its bearer).
+
+  attune dashboard
+  attune dashboard --listen 0.0.0.0:8080
+  attune tune gemm.yaml --dashboard)help";
+  c.read = [w](const typed_line&) -> reading {
+    if (const auto good = web::parse_listen(w->listen); !good) throw usage_fault{"--listen: " + good.err().message};
+    return dashboard_options{w->listen};
+  };
+  return c;
+}
+
 } // namespace attune::cli

@@ -115,4 +115,77 @@ int run_db(const db_options& options, const std::string& folder, output& io) {
   return options.action == what::verify ? verify(**store, io) : show_statistics(**store, folder, io);
 }
 
+namespace {
+
+command_spec db_stats_command() {
+  command_spec c{"stats", "How many records, tasks and targets there are, and how the cache does"};
+  c.more = R"(For the whole store, then by target and by task: records, failures, how often the
+cache had the answer, the size of the records, the age of the newest. The speed-up is
+that of the runs and builds: what hits saved, to what was spent; 1 / (1 - hit rate) is
+what it would be if all took the same time.)";
+  c.read = [](const typed_line&) -> reading {
+    db_options o;
+    o.action = db_options::what::stats;
+    return o;
+  };
+  return c;
+}
+
+command_spec db_verify_command() {
+  command_spec c{"verify", "Read everything and check that it fits together"};
+  c.more = R"(Checksums of all files, every message, every reference and count, and the best
+against the records. Exit code 0: clean; 4: damaged, each damage on a line; 3: it
+cannot be read at all. Nothing is changed.)";
+  c.read = [](const typed_line&) -> reading {
+    db_options o;
+    o.action = db_options::what::verify;
+    return o;
+  };
+  return c;
+}
+
+command_spec db_compact_command() {
+  command_spec c{"compact", "Give back the space of what was overwritten or forgotten"};
+  c.more = R"(Nobody else may use the store meanwhile. Needs the space of its largest part once
+more while it works.)";
+  c.read = [](const typed_line&) -> reading {
+    db_options o;
+    o.action = db_options::what::compact;
+    return o;
+  };
+  return c;
+}
+
+command_spec db_backup_command() {
+  struct words {
+    std::string folder;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"backup", "Make a consistent copy of the store, also while it is tuned on"};
+  c.place("DIR", w->folder, "The folder to make: a store like any other");
+  c.more = R"(A store that nobody uses is copied by hard links where DIR is on the same disk. One
+that another process tunes on is read and copied as it is at that moment; that process
+notices nothing. DIR must not be there yet, or be empty; to restore, use it.
+
+  attune db backup /backups/monday
+  attune best gemm.yaml --store /backups/monday)";
+  c.read = [w](const typed_line&) -> reading {
+    db_options o;
+    o.action = db_options::what::backup;
+    if (w->folder.empty()) throw usage_fault{"DIR is empty"};
+    o.folder = w->folder;
+    return o;
+  };
+  return c;
+}
+
+} // namespace
+
+command_spec db_command() {
+  command_spec c{"db", "Look after the store"};
+  c.below = {db_stats_command(), db_verify_command(), db_compact_command(), db_backup_command(),
+             forget_command(),   import_command(),    export_command()};
+  return c;
+}
+
 } // namespace attune::cli

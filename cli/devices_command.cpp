@@ -143,4 +143,56 @@ int run_devices(const devices_options& options, output& io) {
   return exit_code::done;
 }
 
+command_spec devices_command() {
+  struct words {
+    hub_words hub;
+    std::string drain, undrain, ban, unban, cancel, ban_config, unban_config, task;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"devices", "List a hub's devices: slots, who holds them, heartbeat, noise, errors"};
+  w->hub.add(c, "Where the hub listens", true);
+  c.value("--drain", "NAME", w->drain, "Give it nothing new; what it has in hand goes on");
+  c.value("--undrain", "NAME", w->undrain, "Give it work again");
+  c.value("--ban", "NAME", w->ban, "Hang up on it, and do not let it in again");
+  c.value("--unban", "NAME", w->unban, "Let it in again");
+  c.value("--cancel", "JOB", w->cancel, "Call a job back");
+  c.value("--ban-config", "CONFIG", w->ban_config,
+          "Do not run this candidate, and stop it where it runs: as it is shown (\"x=1 y=2\"), or as JSON");
+  c.value("--unban-config", "CONFIG", w->unban_config,
+          "Let it be run again; one that was quarantined for losing two devices, too");
+  c.value("--task", "NAME", w->task, "With these two: of this task alone");
+  c.more = R"(What is banned and what is quarantined stays so until it is lifted, also over a restart of
+the hub. A candidate that is banned ends as device_lost, which is not kept as its result.
+
+  attune devices --hub big:7410
+  attune devices --hub big:7410 --token-file admin.token --ban-config "tile=64 vec=8" --task gemm)";
+  c.read = [w](const typed_line&) -> reading {
+    using what = devices_options::what;
+    devices_options o;
+    o.hub = w->hub.read();
+    const std::pair<const std::string*, what> actions[] = {{&w->drain, what::drain},
+                                                           {&w->undrain, what::undrain},
+                                                           {&w->ban, what::ban},
+                                                           {&w->unban, what::unban},
+                                                           {&w->cancel, what::cancel},
+                                                           {&w->ban_config, what::ban_config},
+                                                           {&w->unban_config, what::unban_config}};
+    for (const auto& [text, action] : actions) {
+      if (text->empty()) continue;
+      if (o.action != what::list)
+        throw usage_fault{
+            "one thing at a time: --drain, --undrain, --ban, --unban, --cancel, --ban-config, --unban-config"};
+      o.action = action;
+      o.name = *text;
+    }
+    if (o.action == what::ban_config || o.action == what::unban_config) {
+      o.configuration = std::exchange(o.name, w->task);
+    } else if (!w->task.empty()) {
+      throw usage_fault{"--task goes with --ban-config or --unban-config"};
+    }
+    return o;
+  };
+  return c;
+}
+
 } // namespace attune::cli

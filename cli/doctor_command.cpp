@@ -2,6 +2,7 @@
 #include "cli/json.hpp"
 #include "cli/machine.hpp"
 #include "cli/render.hpp"
+#include "core/text.hpp"
 
 #include <ostream>
 
@@ -65,6 +66,30 @@ int run_doctor(const doctor_options& options, output& io) {
                {"checks", std::move(checks)},
                {"measured", noise ? noise_json(*noise, options.time, stolen) : json(nullptr)}});
   return exit_code::done;
+}
+
+command_spec doctor_command() {
+  struct words {
+    bool quick = false;
+    std::string time;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"doctor", "Say what this machine is, what disturbs measurements on it, and what that costs"};
+  c.flag("--quick", w->quick, "Look only; else reference loops are timed to see what disturbances cost");
+  c.value("--time", "D", w->time, "How long they are timed (5s)");
+  c.read = [w](const typed_line&) -> reading {
+    doctor_options o;
+    o.quick = w->quick;
+    if (w->time.empty()) return o;
+    if (o.quick) throw usage_fault{"--time does nothing beside --quick, which measures nothing"};
+    const auto d = parse_duration(w->time);
+    if (!d) throw usage_fault{"--time: " + d.err().message};
+    if (*d < std::chrono::milliseconds(100) || *d > std::chrono::hours(1))
+      throw usage_fault{"--time must be from 100ms to 1h"};
+    o.time = *d;
+    return o;
+  };
+  return c;
 }
 
 } // namespace attune::cli

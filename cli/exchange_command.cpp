@@ -295,4 +295,74 @@ int run_export(const export_command_options& options, const std::string& folder,
   return lost.left_out() > 0 ? exit_code::partial : exit_code::done;
 }
 
+command_spec import_command() {
+  struct words {
+    std::vector<std::string> files;
+    std::string format, task;
+    bool stated = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"import", "Take the records of other tools, or of another store"};
+  c.places("FILE", "", w->files, "The files, also gzip; - is standard input").required = true;
+  c.value("--format", "F", w->format, "auto (by content), or one of those below");
+  c.value("--task", "NAME", w->task, "The workload's name where a format does not say it (the file's name)");
+  c.flag("--stated", w->stated, "Rank by the value that a file states even where it has samples");
+  c.more = R"help(Formats: attune (our own JSON lines), autotvm-0.2, autotvm-0.1, ansor, metaschedule,
+kernel-tuner, t4, ktt, csv. A MetaSchedule database is two files: give its workloads
+first. CSV: a header names the columns; value (or time_ms, time_us ...) or failure, and
+parameters as config.NAME, or simply every other column.
+
+Values are kept in seconds. A value is the cleaned median of the file's own samples,
+as what is measured here; where a file has none (or with --stated), it is what the
+file states, and the two are never ranked against each other. A failure stays one, with
+the tool's own code. What the store has already is not added again.
+
+Each damaged line is told with its number, and the rest is taken: exit code 4. A file
+that holds nothing that is known adds nothing: exit code 1.
+
+  attune db import tuning.log cache.json.gz
+  attune db import database_workload.json database_tuning_record.json
+  zcat old.log.gz | attune db import -
+  attune db import results.t4.json --task gemm && attune best gemm.yaml --imported)help";
+  c.read = [w](const typed_line& line) -> reading {
+    import_command_options o;
+    o.files = w->files;
+    if (std::count(o.files.begin(), o.files.end(), "-") > 1) throw usage_fault{"standard input can be read once"};
+    if (line.given("--format")) o.format = w->format;
+    if (line.given("--task") && w->task.empty()) throw usage_fault{"--task is empty"};
+    o.task = w->task;
+    o.stated = w->stated;
+    return o;
+  };
+  return c;
+}
+
+command_spec export_command() {
+  struct words {
+    std::string file, format, task;
+    bool best_only = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"export", "Write records for other tools, or for another store"};
+  c.place("FILE", w->file, "The file, packed where it ends in .gz; - is standard output");
+  c.value("--format", "F", w->format, "One of those below").required = true;
+  c.value("--task", "T", w->task, "Of one task: its name, or the beginning of its key");
+  c.flag("--best", w->best_only, "Only the best record of each task");
+  c.more = R"help(Formats: attune keeps everything, and is the same to the byte when it is imported into
+an empty store and exported again. The others are autotvm-0.2, autotvm-0.1, ansor,
+metaschedule, kernel-tuner, t4, ktt and csv: what they cannot express is told with
+how often. kernel-tuner and t4 hold one task in a file. Records that a format cannot
+hold at all are left out: exit code 4.
+
+  attune db export all.jsonl.gz --format attune
+  attune db export best.log --format autotvm-0.2 --best
+  attune db export - --format csv --task gemm)help";
+  c.read = [w](const typed_line& line) -> reading {
+    if (line.json && w->file == "-") throw usage_fault{"--json and - exclude each other: both want standard output"};
+    if (line.given("--task") && w->task.empty()) throw usage_fault{"--task is empty"};
+    return export_command_options{w->file, w->format, w->task, w->best_only};
+  };
+  return c;
+}
+
 } // namespace attune::cli

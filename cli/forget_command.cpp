@@ -2,6 +2,7 @@
 #include "cli/json.hpp"
 #include "cli/store_access.hpp"
 #include "core/clock.hpp"
+#include "core/text.hpp"
 
 #include <ostream>
 
@@ -135,6 +136,62 @@ int run_forget(const db_options& options, const std::string& folder, output& io)
     if (!options.dry_run && sum.records > 0) io.message("attune db compact gives back the space");
   }
   return exit_code::done;
+}
+
+command_spec forget_command() {
+  struct words {
+    std::string task, target, source, older_than, keep_best, boundary, reservoir;
+    bool cache_only = false, all = false, dry_run = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"forget", "Take records out, by a policy of what stays"};
+  c.value("--task", "NAME", w->task, "Of tasks of this name, or with this key (as best --json shows it)");
+  c.value("--target", "T", w->target, "Of this target: a device's name, or facts as in device=board1,flags=-O2");
+  c.value("--source", "FILE", w->source, "Of tasks that are built from this source file, as the spec names it");
+  c.value("--older-than", "D", w->older_than, "Only what ended longer ago, with a unit: 12h, 30d");
+  c.value("--keep-best", "K", w->keep_best, "Of each task, the K best configurations stay");
+  c.value("--keep-boundary", "B", w->boundary,
+          "As many failures next to a measured configuration stay, and as many of the slowest");
+  c.value("--reservoir", "N", w->reservoir, "A sample of N of the rest stays");
+  c.flag("--cache", w->cache_only, "Records stay; only the cache forgets, so that all is measured again");
+  c.flag("--all", w->all, "Of every task, without any of the choices above");
+  c.flag("--dry-run", w->dry_run, "Say what would go; change nothing");
+  c.more = R"(All choices must hold. Without any of --keep-best, --keep-boundary and --reservoir
+everything that was chosen goes. With them each task is thinned: for a configuration
+its newest result counts, older ones of it go; of these the best, the boundary and the
+sample stay. The best of what stays is exact. Sessions that rest on what goes begin
+anew. Nobody else may use the store meanwhile. attune db compact gives back the space.
+
+  attune db forget --older-than 90d --keep-best 64 --keep-boundary 32 --reservoir 1000
+  attune db forget --task gemm --target board1 --dry-run
+  attune db forget --source kernel.cpp --cache)";
+  c.read = [w](const typed_line&) -> reading {
+    db_options o;
+    o.action = db_options::what::forget;
+    o.task = w->task;
+    o.target = w->target;
+    o.source = w->source;
+    if (!w->older_than.empty()) {
+      const auto d = parse_duration(w->older_than);
+      if (!d) throw usage_fault{"--older-than: " + d.err().message};
+      o.older_than = *d;
+    }
+    if (!w->keep_best.empty()) o.keep_best = read_count<std::size_t>("--keep-best", w->keep_best, 1);
+    if (!w->boundary.empty()) o.boundary = read_count<std::size_t>("--keep-boundary", w->boundary, 1);
+    if (!w->reservoir.empty()) o.reservoir = read_count<std::size_t>("--reservoir", w->reservoir, 1);
+    o.cache_only = w->cache_only;
+    o.dry_run = w->dry_run;
+    const bool keeps = o.keep_best > 0 || o.boundary > 0 || o.reservoir > 0;
+    if (o.cache_only && (keeps || o.older_than))
+      throw usage_fault{"--cache forgets whole tasks: it goes with --task, --target, --source and --all alone"};
+    const bool chosen = keeps || o.older_than || !o.task.empty() || !o.target.empty() || !o.source.empty();
+    if (!chosen && !w->all)
+      throw usage_fault{"nothing says what is to be forgotten: --task, --target, --source, --older-than, --keep-best, "
+                        "--keep-boundary, --reservoir, or --all"};
+    if (chosen && w->all) throw usage_fault{"--all means every record of every task: it stands alone"};
+    return o;
+  };
+  return c;
 }
 
 } // namespace attune::cli

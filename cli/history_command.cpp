@@ -89,4 +89,16 @@ int run_history(const history_options& options, const std::string& folder, outpu
   return records == 0 ? exit_code::no_result : exit_code::done;
 }
 
+command_spec history_command() {
+  struct words {
+    std::string spec, task;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"history", "List every record of a spec's task, failures and their messages too"};
+  c.place("SPEC", w->spec, "The spec file (YAML, or T1 where it ends in .json)");
+  c.value("--task", "NAME", w->task, "One task of a spec that holds several");
+  c.read = [w](const typed_line&) -> reading { return history_options{w->spec, w->task}; };
+  return c;
+}
+
 } // namespace attune::cli

@@ -1,9 +1,11 @@
 #include "actors/messages.hpp"
 #include "cli/commands.hpp"
+#include "cli/fleet_view.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/joint_report.hpp"
 #include "cli/json.hpp"
 #include "cli/render.hpp"
+#include "cli/secret.hpp"
 #include "cli/tune_end.hpp"
 #include "measure/scratch.hpp"
 #include "net/address.hpp"
@@ -13,6 +15,8 @@
 #include "net/listen.hpp"
 #include "net/shared_store.hpp"
 #include "net/tokens.hpp"
+#include "storage/store.hpp"
+#include "web/dashboard.hpp"
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -28,6 +32,13 @@
 
 namespace attune::cli {
 
+namespace {
+
+/// Of the store's past, on the dashboard.
+constexpr std::size_t hub_sessions_shown = 100;
+
+} // namespace
+
 int run_hub(const hub_options& options, const std::string& store, output& io) {
   if (store.empty())
     return io.fail(
@@ -36,6 +47,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   if (!at) return io.fail(at.err());
   // Where it builds. A machine on which nothing can be run is told before anything is begun.
   if (const auto room = measure::scratch::open({}); !room) return io.fail(room.err());
+  const auto secret = take_secret("ATTUNE_DASHBOARD_TOKEN");
   // Signals first: one that comes while the store is opened must not be lost.
   std::mutex lock;
   std::condition_variable ended;
@@ -157,6 +169,47 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   for (const auto& n : (*hub)->notices()) io.message(n);
   audit({"", "local", "hub", ""}, "began", {{"listens on", options.listen}});
 
+  // The dashboard asks the hub, and is told by it: first it hears no more, then it is gone, then the hub.
+  std::unique_ptr<web::dashboard> board;
+  struct hearing {
+    std::mutex lock;
+    web::dashboard* to = nullptr;
+  };
+  const auto heard = std::make_shared<hearing>();
+  const auto shut = [&] {
+    {
+      const std::lock_guard guard(heard->lock);
+      heard->to = nullptr;
+    }
+    board.reset();
+    hub->reset();
+    stop();
+  };
+  if (options.dashboard) {
+    web::dashboard_options shown;
+    const auto where_shown = web::parse_listen(*options.dashboard);
+    if (!where_shown) return shut(), io.fail(where_shown.err());
+    shown.at = *where_shown;
+    shown.token = secret.value_or("");
+    auto* const h = hub->get();
+    auto made = web::dashboard::start(
+        shown, [h]() -> std::shared_ptr<const storage::store> { return h->view(); },
+        [h] {
+          const auto all = h->devices();
+          return all ? dump(fleet_json(*all)) : std::string("null");
+        });
+    if (!made) return shut(), io.fail(made.err());
+    board = std::move(*made);
+    if (auto added = board->add_stored_sessions(hub_sessions_shown); !added) return shut(), io.fail(added.err());
+    heard->to = board.get();
+    h->subscribe([heard](const actors::event_batch& batch) {
+      const std::lock_guard guard(heard->lock);
+      if (heard->to != nullptr) heard->to->take(batch);
+    });
+    const std::lock_guard guard(saying);
+    io.message("dashboard: " + board->url());
+  }
+
   std::promise<result<std::unique_ptr<net::listener>>> opened;
   asio::post(loop, [&] {
     net::listener::events tell;
@@ -169,11 +222,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     opened.set_value(net::listener::open(loop, where, std::move(tell)));
   });
   auto listening = opened.get_future().get();
-  if (!listening) {
-    hub->reset();
-    stop();
-    return io.fail(listening.err());
-  }
+  if (!listening) return shut(), io.fail(listening.err());
   {
     const std::lock_guard guard(saying);
     for (const auto& b : (*listening)->bound()) io.message("the hub listens on " + b.text());
@@ -189,11 +238,55 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     closed.set_value();
   });
   closed.get_future().wait();
-  hub->reset();
-  stop();
+  shut();
   audit({"", "local", "hub", ""}, "ended", {});
   io.message("the hub has ended; what was measured and what was sent is kept");
   return signal == SIGINT ? exit_code::interrupted : exit_code::terminated;
+}
+
+command_spec hub_command() {
+  struct words {
+    std::string listen, certificate, key, builders, dashboard;
+    bool plain = false, no_tokens = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"hub", "Own a store, and have agents on other machines measure what clients send"};
+  c.value("--listen", "ADDR:PORT", w->listen, "Where agents and clients come: 127.0.0.1:7410, [::]:7410").required =
+      true;
+  c.value("--certificate", "FILE", w->certificate, "A certificate of your own (else one is made at the first start)");
+  c.value("--key", "FILE", w->key, "Its key");
+  c.flag("--plain", w->plain, "Let peers off this machine do without TLS too");
+  c.flag("--no-tokens", w->no_tokens, "Let everybody in");
+  c.value("--builders", "N", w->builders, "Builds at once on this machine (one for each core)");
+  c.flag("--dashboard", w->dashboard, "Show the fleet in a browser; --dashboard=ADDR:PORT says where it is served");
+  c.more = R"(Agents offer the slots, this machine builds. A job whose target no device serves ends
+after ten seconds with what there is; one that has lost its devices, after two minutes.
+Off this machine TLS and a token are needed (attune token create); on it, the same
+user's processes do without. What clients have sent lies in the store's folder: a hub
+that is started again goes on with it, and measures nothing twice.
+
+The dashboard shows devices, jobs and sessions as they are, and changes nothing: that is
+for attune devices, with an admin's token. It is served on this machine alone unless an
+address is given; then it wants the token of the printed URL.
+
+  attune hub --listen 127.0.0.1:7410 --store /srv/attune --dashboard)";
+  c.read = [w](const typed_line&) -> reading {
+    hub_options o;
+    o.listen = w->listen;
+    o.certificate = w->certificate;
+    o.key = w->key;
+    if (o.certificate.empty() != o.key.empty()) throw usage_fault{"--certificate and --key belong together"};
+    o.plain = w->plain;
+    o.no_tokens = w->no_tokens;
+    if (!w->dashboard.empty()) {
+      o.dashboard = w->dashboard == "true" ? std::string() : w->dashboard;
+      if (const auto good = web::parse_listen(*o.dashboard); !good)
+        throw usage_fault{"--dashboard: " + good.err().message};
+    }
+    if (!w->builders.empty()) o.builders = read_count<std::uint32_t>("--builders", w->builders, 1, 4096);
+    return o;
+  };
+  return c;
 }
 
 } // namespace attune::cli

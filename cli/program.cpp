@@ -52,6 +52,7 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
                                   [&](const dashboard_options& o) { return run_dashboard(o, line.store, io); },
                                   [&](const report_options& o) { return run_report(o, line.store, io); },
                                   [&](const trace_options& o) { return run_trace(o, line.store, io); },
+                                  [&](const init_options& o) { return run_init(o, io); },
                               },
                               line.command);
   out.flush();

@@ -3,7 +3,9 @@
 #include "core/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace attune::cli {
@@ -56,7 +58,43 @@ std::string bar_text(double fraction, std::size_t cells, bool blocks) {
   return blocks ? out : out + "]";
 }
 
+/// A value for each cell, from the lowest to the highest of them; empty where there is nothing to see.
+std::string curve_text(const std::vector<double>& values) {
+  static constexpr std::array<const char*, 8> heights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double v : values)
+    if (std::isfinite(v)) {
+      low = std::min(low, v);
+      high = std::max(high, v);
+    }
+  if (!(high > low)) return {};
+  std::string out;
+  for (const double v : values)
+    out += std::isfinite(v) ? heights[static_cast<std::size_t>(std::lround((v - low) / (high - low) * 7))] : " ";
+  return out;
+}
+
+std::string work_text(const progress_view& v) {
+  std::string out = v.running > 0 ? std::to_string(v.running) + " running" : "";
+  if (v.building > 0) out += (out.empty() ? "" : ", ") + std::to_string(v.building) + " building";
+  return out;
+}
+
 } // namespace
+
+void best_curve::add(std::uint64_t done, std::optional<double> best) {
+  if (best && (steps_.empty() || steps_.back().second != *best)) steps_.emplace_back(done, *best);
+}
+
+std::vector<double> best_curve::at(std::uint64_t done, std::size_t parts) const {
+  std::vector<double> out(parts, std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t k = 0; k < parts; ++k) {
+    const auto until = static_cast<double>(done) * static_cast<double>(k + 1) / static_cast<double>(parts);
+    for (const auto& [from, best] : steps_)
+      if (static_cast<double>(from) <= until) out[k] = best;
+  }
+  return out;
+}
 
 void rate_meter::add(nanoseconds now, std::uint64_t done) {
   // A few samples a second are enough to go by; more would only cost memory.
@@ -122,9 +160,12 @@ std::string render_bar(const progress_view& v, const display_style& style) {
   if (v.budget || v.time_limit) parts.push_back({bar_text(fraction_done(v), 20, style.blocks), "36", 2});
   parts.push_back({done_text(v), "", 8});
   parts.push_back({best_text(v), v.best || v.tasks_with_best > 0 ? "32" : "", 9});
+  if (const auto curve = style.blocks ? curve_text(v.curve) : std::string(); !curve.empty())
+    parts.push_back({curve, "36", 1});
   if (const auto rate = rate_text(v.rate); !rate.empty()) parts.push_back({rate, "", 4});
   if (v.cached > 0) parts.push_back({std::to_string(v.cached) + " cached", "", 5});
   if (failed > 0) parts.push_back({failures_text(v.failed), "33", 6});
+  if (const auto work = work_text(v); !work.empty()) parts.push_back({work, "", 0});
   if (const auto left = time_left(v)) parts.push_back({human_duration(*left) + " left", "", 7});
   if (!v.note.empty()) parts.push_back({v.note, "33", 10});
   const auto width_of = [&] {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace attune::cli {
 
@@ -25,8 +26,12 @@ struct progress_view {
   std::string unit;
   std::string best_config;
   std::size_t tasks = 1, tasks_with_best = 0, tasks_ended = 0;
-  double rate = 0;  ///< trials a second, lately
-  std::string note; ///< what holds it up, if anything
+  double rate = 0; ///< trials a second, lately
+  /// How the best of a single task came to be: its value after equal parts of the trials until now, NaN before the
+  /// first.
+  std::vector<double> curve;
+  std::size_t running = 0, building = 0; ///< places that are at work
+  std::string note;                      ///< what holds it up, if anything
 };
 
 /// How a display may look.
@@ -49,6 +54,18 @@ private:
     std::uint64_t done;
   };
   std::deque<sample> samples_;
+};
+
+/// The best so far of one task, as it went: what progress_view::curve is made of. Memory: one entry for each
+/// improvement.
+class best_curve {
+public:
+  void add(std::uint64_t done, std::optional<double> best);
+  /// @pre parts > 0
+  std::vector<double> at(std::uint64_t done, std::size_t parts) const;
+
+private:
+  std::vector<std::pair<std::uint64_t, double>> steps_; ///< from so many trials on
 };
 
 /// How long it will take from now on: by the budget and the rate, or by the time limit, whichever ends it first; none

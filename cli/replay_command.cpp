@@ -1,4 +1,5 @@
 #include "cli/commands.hpp"
+#include "cli/comparison.hpp"
 #include "cli/json.hpp"
 #include "cli/recorded_table.hpp"
 #include "cli/replay_runs.hpp"
@@ -27,16 +28,17 @@ played summarise(const search::replay_table& table, std::string name, const std:
   played out;
   out.name = std::move(name);
   const double optimum = table.optimum(), seeds = static_cast<double>(runs.size());
+  std::vector<double> each;
   for (const auto& r : runs) {
-    out.score += search::score(table, r.best, random, trials) / seeds;
+    each.push_back(search::score(table, r.best, random, trials));
     if (!r.best.empty()) out.overhead_us += r.overhead_s * 1e6 / static_cast<double>(r.best.size()) / seeds;
   }
+  out.score = mean_of_runs(each);
   for (std::uint64_t t = 1; t <= trials; ++t) {
-    double mean = 0;
+    each.clear();
     // A run that used the space up keeps its best.
-    for (const auto& r : runs) {
-      mean += over_optimum(table, best_after(r, t), optimum) / seeds;
-    }
+    for (const auto& r : runs) each.push_back(over_optimum(table, best_after(r, t), optimum));
+    const double mean = mean_of_runs(each);
     out.curve.push_back(mean);
     const bool named = t == 25 || t == 50 || t == 100 || t == 200 || t == 500 || t == 1000 || t == trials;
     if (named && std::isfinite(mean)) out.ratio[t] = mean;
@@ -185,6 +187,40 @@ int run_replay(const replay_command_options& options, output& io) {
                  {"random", expected},
                  {"strategies", strategies}});
   return exit_code::done;
+}
+
+command_spec replay_command() {
+  struct words {
+    std::string recorded, strategy, trials, seeds, seed, workers, svg;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"replay", "Play strategies against a recorded space"};
+  c.place("RECORDED", w->recorded, "A Kernel Tuner cache, T4, KTT output, an AutoTVM log or a history, also gzip");
+  c.value("--strategy", "S[,S...]", w->strategy, "Strategies, separated by commas (auto)");
+  c.value("--trials", "N", w->trials, "Trials of each run (200)");
+  c.value("--seeds", "N", w->seeds, "Runs of each strategy (20)");
+  c.value("--seed", "N", w->seed, "The first run's seed (1)");
+  c.value("--workers", "W", w->workers, "Trials in flight, in virtual time (1)");
+  c.value("--svg", "FILE", w->svg, "Draw the curves into this file");
+  c.more = R"(The score is the mean over trials 20 to N of (E[random] - found) / (E[random] -
+optimum): 0 is random search, 1 the optimum at once.
+
+  attune replay convolution-A100.json.gz --strategy auto,genetic --seeds 100)";
+  c.read = [w](const typed_line&) -> reading {
+    replay_command_options o;
+    o.recorded = w->recorded;
+    if (!w->strategy.empty()) {
+      o.strategies.clear();
+      for (const auto part : split(w->strategy, ',')) o.strategies.emplace_back(trim(part));
+    }
+    if (!w->trials.empty()) o.trials = read_count<std::uint64_t>("--trials", w->trials, 1, 1000000);
+    if (!w->seeds.empty()) o.seeds = read_count<std::uint64_t>("--seeds", w->seeds, 1, 100000);
+    if (!w->seed.empty()) o.seed = read_count<std::uint64_t>("--seed", w->seed, 0);
+    if (!w->workers.empty()) o.workers = read_count<std::uint32_t>("--workers", w->workers, 1, 4096);
+    o.svg = w->svg;
+    return o;
+  };
+  return c;
 }
 
 } // namespace attune::cli

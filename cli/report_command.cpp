@@ -96,4 +96,29 @@ int run_report(const report_options& options, const std::string& folder, output&
   return exit_code::done;
 }
 
+command_spec report_command() {
+  struct words {
+    std::vector<std::string> sessions;
+    std::string output;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"report", "Write sessions as one HTML file that needs nothing else"};
+  c.places("SESSION", "", w->sessions, "Sessions, by the beginning of their ids, or tasks by name");
+  c.value("-o,--output", "FILE", w->output, "The file to write");
+  c.more = R"(Without a session: lists those that there are. The file is the dashboard with its data in
+it: it can be mailed, and opened without a network.
+
+  attune report
+  attune report gemm -o gemm.html
+  attune report 3f2a91 77c0de -o compared.html)";
+  c.read = [w](const typed_line& line) -> reading {
+    if (w->sessions.empty() != w->output.empty())
+      throw usage_fault{w->output.empty() ? "--output FILE is needed, for the report of these sessions"
+                                          : "which sessions? attune report lists them"};
+    if (line.json && w->output == "-") throw usage_fault{"--json and - exclude each other: both want standard output"};
+    return report_options{w->sessions, w->output};
+  };
+  return c;
+}
+
 } // namespace attune::cli

@@ -201,4 +201,53 @@ int run_space(const space_options& options, output& io) {
   return exit_code::done;
 }
 
+command_spec space_command() {
+  struct words {
+    std::string spec, task, sample, seed, index, contains;
+    bool count = false, list = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"space", "Show a spec's search space"};
+  c.place("SPEC", w->spec, "The spec file (YAML, or T1 where it ends in .json)");
+  c.value("--task", "NAME", w->task, "One task of a spec that holds several");
+  c.flag("--count", w->count, "How many valid configurations there are, exactly");
+  c.flag("--list", w->list, "Every valid configuration, in order");
+  c.value("--sample", "N", w->sample, "Draw N configurations uniformly, each draw by itself");
+  c.value("--seed", "N", w->seed, "The seed of --sample (1)");
+  c.value("--index", "I", w->index, "The I-th configuration of --list, from 0");
+  c.value("--contains", "JSON", w->contains, "Whether a configuration is valid; exit code 1 where it is not");
+  c.more = R"(  attune space gemm.yaml --count --json
+  attune space gemm.yaml --sample 5 --seed 7
+  attune space gemm.yaml --contains '{"tile_m": 32, "unroll": 4}')";
+  c.read = [w](const typed_line& line) -> reading {
+    space_options o;
+    o.spec = w->spec;
+    o.task = w->task;
+    const std::pair<const char*, space_options::what> forms[] = {{"--count", space_options::what::count},
+                                                                 {"--list", space_options::what::list},
+                                                                 {"--sample", space_options::what::sample},
+                                                                 {"--index", space_options::what::index},
+                                                                 {"--contains", space_options::what::contains}};
+    const char* given = nullptr;
+    for (const auto& [option, form] : forms) {
+      if (!line.given(option)) continue;
+      if (given != nullptr) throw usage_fault{std::string(given) + " and " + option + " exclude each other"};
+      given = option;
+      o.show = form;
+    }
+    if (o.show == space_options::what::sample) o.sample = read_count<std::uint64_t>("--sample", w->sample, 1);
+    if (!w->seed.empty()) {
+      if (o.show != space_options::what::sample) throw usage_fault{"--seed has no effect without --sample"};
+      o.seed = read_count<std::uint64_t>("--seed", w->seed, 0);
+    }
+    if (o.show == space_options::what::index &&
+        (w->index.empty() || w->index.find_first_not_of("0123456789") != std::string::npos || w->index.size() > 39))
+      throw usage_fault{"--index must be a whole number from 0 on, not '" + w->index.substr(0, 60) + "'"};
+    o.index = w->index;
+    o.contains = w->contains;
+    return o;
+  };
+  return c;
+}
+
 } // namespace attune::cli

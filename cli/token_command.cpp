@@ -6,9 +6,11 @@
 #include "net/tls.hpp"
 #include "net/tokens.hpp"
 
+#include <charconv>
 #include <iomanip>
 #include <ostream>
 #include <unistd.h>
+#include <utility>
 
 namespace attune::cli {
 
@@ -134,6 +136,88 @@ int run_token(const token_options& options, const std::string& store, output& io
     break;
   }
   return list(*book, io);
+}
+
+namespace {
+
+command_spec token_create_command() {
+  struct words {
+    std::string role, name, weight, limit;
+    bool unpinned = false;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"create", "Make a token and print it, this once"};
+  c.value("--role", "R", w->role, "agent, client or admin").required = true;
+  c.value("--name", "N", w->name, "Whose it is; stands in lists and logs").required = true;
+  c.flag("--unpinned", w->unpinned,
+         "Do not say by what the hub is known: for a hub with a certificate from a CA of yours");
+  c.value("--weight", "W", w->weight, "A client's part of the slots, beside others' (1)");
+  c.value("--limit", "N", w->limit, "A client's trials in flight, at most (no limit)");
+  c.more = R"(An agent offers devices, a client tunes, an admin also drains, bans and ends what others
+began. The token says by what certificate the hub is known (made in the store's folder HUB
+when there is none yet), so it is all that the other machine needs. The hub keeps only a
+hash of it. Whoever has the token has its role: keep it in a file of mode 0600.
+
+Clients share the slots' time in proportion to their weights, as long as they want it: one
+of weight 3 gets three times what one of weight 1 gets, and none is kept waiting for ever.
+
+  attune token create --role agent --name board1 > board1.token
+  attune agent --hub big:7410 --name board1 --token-file board1.token)";
+  c.read = [w](const typed_line&) -> reading {
+    token_options o;
+    o.action = token_options::what::create;
+    const auto role = net::parse_role(w->role);
+    if (!role) throw usage_fault{"--role must be agent, client or admin, not '" + w->role.substr(0, 60) + "'"};
+    o.role = *role;
+    if (w->name.empty()) throw usage_fault{"--name is empty"};
+    o.name = w->name;
+    o.unpinned = w->unpinned;
+    for (const auto& [option, given] :
+         {std::pair{"--weight", !w->weight.empty()}, std::pair{"--limit", !w->limit.empty()}})
+      if (given && o.role == net::token_role::agent)
+        throw usage_fault{std::string(option) + " is of a client's part, and an agent has none"};
+    if (!w->weight.empty()) {
+      double weight = 0;
+      const auto* end = w->weight.data() + w->weight.size();
+      const auto read = std::from_chars(w->weight.data(), end, weight);
+      if (read.ec != std::errc() || read.ptr != end || !(weight >= 0.01 && weight <= 100))
+        throw usage_fault{"--weight must be a number from 0.01 to 100, not '" + w->weight.substr(0, 60) + "'"};
+      o.share.weight = weight;
+    }
+    if (!w->limit.empty()) o.share.limit = read_count<std::uint32_t>("--limit", w->limit, 1, 1'000'000);
+    return o;
+  };
+  return c;
+}
+
+command_spec token_list_command() {
+  command_spec c{"list", "The tokens: id, role, name, made, last used, revoked"};
+  c.read = [](const typed_line&) -> reading { return token_options{}; };
+  return c;
+}
+
+command_spec token_revoke_command() {
+  struct words {
+    std::string id;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"revoke", "Let a token count no longer, also for those who are connected by it"};
+  c.place("ID", w->id, "As list shows it");
+  c.read = [w](const typed_line&) -> reading {
+    token_options o;
+    o.action = token_options::what::revoke;
+    o.id = w->id;
+    return o;
+  };
+  return c;
+}
+
+} // namespace
+
+command_spec token_command() {
+  command_spec c{"token", "Make and revoke what agents and clients prove themselves to a hub with"};
+  c.below = {token_create_command(), token_list_command(), token_revoke_command()};
+  return c;
 }
 
 } // namespace attune::cli

@@ -34,4 +34,23 @@ int run_trace(const trace_options& options, const std::string& folder, output& i
   return *trials == 0 ? exit_code::no_result : exit_code::done;
 }
 
+command_spec trace_command() {
+  struct words {
+    std::string session, output;
+  };
+  const auto w = std::make_shared<words>();
+  command_spec c{"trace", "Write a session's builds and runs for Perfetto or Chrome's tracing"};
+  c.place("SESSION", w->session, "The session, by the beginning of its id, or its task's name");
+  c.value("-o,--output", "FILE", w->output, "The file to write (standard output)");
+  c.more = R"(Of a task's sessions, the last. Open the file at ui.perfetto.dev or chrome://tracing.
+
+  attune trace gemm -o gemm.trace.json)";
+  c.read = [w](const typed_line& line) -> reading {
+    if (line.json && (w->output.empty() || w->output == "-"))
+      throw usage_fault{"--json wants standard output, and so does the trace: give --output FILE"};
+    return trace_options{w->session, w->output.empty() ? "-" : w->output};
+  };
+  return c;
+}
+
 } // namespace attune::cli

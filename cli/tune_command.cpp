@@ -27,6 +27,7 @@
 #include <ostream>
 #include <set>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 
 namespace attune::cli {
@@ -36,10 +37,14 @@ namespace {
 /// What the engine's events tell the display: written on the engine's thread, read on the main one.
 class board {
 public:
+  /// Where a bar is drawn, what is at work is told too.
+  explicit board(bool with_work) : with_work_(with_work) {}
+
   void take(const actors::event_batch& batch) {
     const std::lock_guard guard(lock_);
     for (const auto& e : batch.items) {
       using kind = actors::event_kind;
+      if (with_work_ && e.what) note_work(e);
       switch (e.kind) {
       case kind::estimated:
         news_ = true;
@@ -94,8 +99,37 @@ public:
     const std::lock_guard guard(lock_);
     return trouble_;
   }
+  /// Trials that run, and that are built, at this moment.
+  std::pair<std::size_t, std::size_t> work() const {
+    const std::lock_guard guard(lock_);
+    return {running_.size(), building_.size()};
+  }
 
 private:
+  void note_work(const actors::event& e) {
+    using kind = actors::event_kind;
+    switch (e.kind) {
+    case kind::build_started:
+      building_.insert(e.what.get());
+      break;
+    case kind::run_started:
+      running_.insert(e.what.get());
+      break;
+    case kind::built:
+      building_.erase(e.what.get());
+      break;
+    case kind::ran:
+    case kind::retried:
+    case kind::recorded:
+    case kind::told:
+      building_.erase(e.what.get());
+      running_.erase(e.what.get());
+      break;
+    default:
+      break;
+    }
+  }
+
   /// The same note comes with many trials; it is said once.
   void add_message(const trial_ptr& what, const std::string& note) {
     if (said_.size() < 100 && said_.insert(note).second)
@@ -108,6 +142,8 @@ private:
   std::string trouble_;
   std::vector<std::string> messages_;
   std::set<std::string> said_;
+  const bool with_work_;
+  std::set<const trial*> running_, building_;
 };
 
 /// A task under way and what is known of it.
@@ -158,6 +194,7 @@ void watch(std::vector<running>& all, const std::optional<budget_spec>& budget, 
   rate_meter rate;
   nanoseconds last_line{-1};
   std::optional<double> said_best;
+  best_curve curve;
   std::size_t said_tasks = 0;
   std::uint64_t said_done = 0;
   for (;;) {
@@ -178,8 +215,11 @@ void watch(std::vector<running>& all, const std::optional<budget_spec>& budget, 
     const auto now = clock.monotonic();
     rate.add(now - begin, done);
     if (!quiet) {
-      const auto v = look(all, budget, now - begin, rate, news.trouble());
+      auto v = look(all, budget, now - begin, rate, news.trouble());
       if (display.bar()) {
+        curve.add(v.done, v.best);
+        v.curve = curve.at(v.done, 8);
+        std::tie(v.running, v.building) = news.work();
         display.draw(v, terminal_width(STDERR_FILENO));
       } else {
         const bool better = v.best != said_best || v.tasks_with_best != said_tasks;
@@ -232,8 +272,9 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     if (!drawing) return io.fail({errc::invalid_spec, "cannot be written", options.svg});
   }
 
+  const auto traits = traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); });
   // Signals first: one that comes while the store is opened must not be lost.
-  board news;
+  board news(traits.bar);
   std::vector<actors::session> sessions;
   std::optional<actors::joint_session> whole;
   std::mutex all_lock;
@@ -285,8 +326,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     }
   }
   {
-    progress_display display(
-        io.err(), traits_of(::isatty(STDERR_FILENO) == 1, [](const char* name) { return std::getenv(name); }));
+    progress_display display(io.err(), traits);
     watch(
         all, planned->budget, [&] { return whole->ended(); }, news, display, options.quiet || options.json_log, beside);
   }

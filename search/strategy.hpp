@@ -32,6 +32,12 @@ struct prior_record {
   double similarity = 1;    ///< of that task to this one, in (0, 1]
 };
 
+/// What a strategy's model took for the cost of a configuration before it was measured.
+struct forecast {
+  double cost = 0;    ///< finite, as observation::cost
+  bool chosen = true; ///< it was proposed because of this; false: to explore
+};
+
 /// What every strategy is made with.
 struct strategy_options {
   std::uint64_t seed = 1;
@@ -70,6 +76,8 @@ public:
   virtual std::shared_ptr<training> needed() const { return nullptr; }
   /// What was decided since the last time, a line each, for a person: at most the last 32.
   virtual std::vector<std::string> take_notes() { return {}; }
+  /// Of what the last ask() gave; none where no model has looked at it.
+  virtual std::optional<forecast> last_forecast() const { return std::nullopt; }
 };
 
 /// Makes a strategy by name. Errors: invalid_spec with the nearest known name.

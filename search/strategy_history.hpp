@@ -31,6 +31,7 @@ public:
   std::string_view name() const override { return of_->name(); }
   std::optional<point> ask() override;
   void tell(std::span<const std::uint32_t> p, const observation& o) override;
+  std::optional<forecast> last_forecast() const override { return of_->last_forecast(); }
 
 private:
   remembering_strategy(std::unique_ptr<strategy> of, std::string head) : of_(std::move(of)), head_(std::move(head)) {}

@@ -79,9 +79,17 @@ bool tuning::ask(trial_number& number) {
   if (!p) return false;
   number = asked_++;
   if (flights_.empty()) first_flight_ = number;
-  flights_.push_back({std::move(*p), true});
+  flights_.push_back({std::move(*p), true, strategy_->last_forecast()});
   ++flying_;
   return true;
+}
+
+std::optional<foreseen> tuning::foreseen_of(trial_number number) const {
+  if (number < first_flight_ || number - first_flight_ >= flights_.size()) return std::nullopt;
+  const auto& f = flights_[number - first_flight_];
+  if (!f.open || !f.expected) return std::nullopt;
+  const double sign = task_->metric().direction == goal::minimize ? 1 : -1;
+  return foreseen{sign * f.expected->cost, f.expected->chosen};
 }
 
 tuning::flight* tuning::flight_of(trial_number number) {

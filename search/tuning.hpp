@@ -70,6 +70,12 @@ struct tuning_times {
   void add(const tuning_times& other);
 };
 
+/// What was expected of a trial when it was proposed.
+struct foreseen {
+  double value = 0;
+  bool chosen = true; ///< it was proposed because of this; false: to explore
+};
+
 /// One step of the search in the order in which the strategy was told: what a journal must hold to come back to this
 /// state.
 struct told_step {
@@ -138,6 +144,8 @@ public:
   bool held() const;
   /// What the strategy has decided since the last time, for a person; what it decided in replay() is not told again.
   std::vector<std::string> take_notes() { return strategy_->take_notes(); }
+  /// What the strategy's model expects of a trial in flight, as a value of its metric; none: no model has looked at it.
+  std::optional<foreseen> foreseen_of(trial_number number) const;
 
   /// A trial that was told has a new result, which takes the place of the old one in what is best; the strategy is told
   /// it as experience. Nothing is counted. Returns the step for the journal.
@@ -186,6 +194,7 @@ private:
   struct flight {
     point at;
     bool open = false;
+    std::optional<forecast> expected{};
   };
   /// Whether the window and the budget have room for one more.
   bool has_room() const;

@@ -11,7 +11,6 @@ using namespace actors;
 world::settings::settings() { set("scheduler.policy", caf::atom("testing")); }
 
 world::world(world_options options) : options_(std::move(options)), rng_(options_.seed), past_(options_.history) {
-  watch.watched = std::make_shared<std::atomic<bool>>(false);
   wire();
 }
 
@@ -22,7 +21,7 @@ caf::scheduler::test_coordinator& world::clockwork() {
 }
 
 void world::wire() {
-  watch.to = system.spawn(actors::monitor, watch.watched);
+  watch = actors::spawn_monitor(system);
   auto known = std::make_unique<storage::lru_cache>(options_.cache, bool(options_.archive));
   for (const auto& r : store.records)
     if (r.cacheable) known->insert(*r.what, r.result, r.id);

@@ -29,6 +29,7 @@ constexpr nanoseconds figures_last = std::chrono::seconds(5);
 struct dashboard::impl {
   dashboard_options options;
   store_reader read;
+  fleet_reader fleet;
   std::shared_ptr<feed> views = std::make_shared<feed>(view_texts, view_bytes);
   std::shared_ptr<feed> events = std::make_shared<feed>(event_texts, event_bytes);
 
@@ -113,10 +114,14 @@ struct dashboard::impl {
 
   served what_is_served() {
     served s;
-    s.view = [this] {
+    s.rows = [this](std::uint64_t session, std::uint64_t count) {
+      const std::lock_guard guard(model_lock);
+      return shown->rows(session, count);
+    };
+    s.view = [this](bool apart) {
       const std::lock_guard guard(model_lock);
       model_cursor fresh;
-      auto text = shown->json(fresh, now());
+      auto text = shown->json(fresh, now(), apart ? model::row_form::apart : model::row_form::inside);
       // What changed since the last text is in the view, and so is told to those who watch first. Where nobody does, it
       // is not written twice: who has an older view and comes to follow it later asks for a new one.
       if (http && http->watchers() > 0)
@@ -148,6 +153,7 @@ struct dashboard::impl {
       figures_at = now();
       return figures;
     };
+    s.fleet = fleet;
     s.metrics = [this] {
       const std::lock_guard guard(model_lock);
       return metrics_text(*shown, {http ? http->watchers() : 0, http ? http->dropped() : 0});
@@ -160,10 +166,12 @@ struct dashboard::impl {
 
 dashboard::dashboard(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
 
-result<std::unique_ptr<dashboard>> dashboard::start(const dashboard_options& options, store_reader read) {
+result<std::unique_ptr<dashboard>> dashboard::start(const dashboard_options& options, store_reader read,
+                                                    fleet_reader fleet) {
   auto made = std::make_unique<impl>();
   made->options = options;
   made->read = std::move(read);
+  made->fleet = std::move(fleet);
   made->shown = std::make_unique<model>(impl::now(), system_time().wall(), options.limits);
   if (made->options.token.empty() && !is_loopback(options.at.host)) {
     auto token = make_token();

@@ -27,14 +27,18 @@ struct dashboard_options {
 /// The store as it is now, to be read; null where there is none.
 using store_reader = std::function<std::shared_ptr<const storage::store>()>;
 
+/// A hub's devices and jobs as JSON (docs/dashboard.md); called on the server's threads.
+using fleet_reader = std::function<std::string()>;
+
 /// A model, the thread that feeds it, and the server that shows it. It works beside any engine: what that tells goes
 /// into take(). With nobody watching, events are counted and kept, and nothing is written. Threads: all functions from
 /// any thread.
 class dashboard {
 public:
   /// `read` is called now and then, on a thread of the dashboard's or the server's; empty: there is no store. Errors:
-  /// as server::start.
-  static result<std::unique_ptr<dashboard>> start(const dashboard_options& options, store_reader read);
+  /// as server::start. `fleet`: of the dashboard of a hub.
+  static result<std::unique_ptr<dashboard>> start(const dashboard_options& options, store_reader read,
+                                                  fleet_reader fleet = {});
   ~dashboard();
   dashboard(const dashboard&) = delete;
   dashboard& operator=(const dashboard&) = delete;

@@ -51,6 +51,7 @@ void fill(json& out, const actors::event& e) {
                                         {"unit", e.report->of->metric().stored_unit()}}
                                  : json(nullptr);
   }
+  if (e.expected) out["expected"] = {{"value", number(e.expected->value)}, {"explores", !e.expected->chosen}};
   if (!e.text.empty()) out["text"] = shortened(e.text);
 }
 

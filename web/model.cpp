@@ -21,8 +21,8 @@ float in_s(nanoseconds d) { return static_cast<float>(seconds(d)); }
 } // namespace
 
 const char* to_string(stage s) noexcept {
-  static constexpr std::array<const char*, stage_count> names{"cache", "flight", "queue", "build",
-                                                              "run",   "store",  "told"};
+  static constexpr std::array<const char*, stage_count> names{"cache",  "flight", "queue", "build",
+                                                              "upload", "run",    "store", "told"};
   return names[static_cast<std::size_t>(s)];
 }
 
@@ -85,7 +85,8 @@ bool model::better(const session_view& s, double value) const noexcept {
 }
 
 void model::add_trial(actors::session_number number, trial_number which, const configuration& config, const key128& key,
-                      const outcome& result, bool cached, nanoseconds at) {
+                      const outcome& result, bool cached, nanoseconds at,
+                      const std::optional<search::foreseen>& expected) {
   const auto found = sessions_.find(number);
   if (found == sessions_.end()) return;
   auto& s = found->second;
@@ -124,14 +125,16 @@ void model::add_trial(actors::session_number number, trial_number which, const c
   for (std::size_t i = 0; i < s.names.size(); ++i) {
     // The names are one list for the whole session, but for what another version of the spec has left in its journal.
     const auto* v = i < config.size() && config.name(i) == s.names[i] ? &config[i] : config.find(s.names[i]);
-    const std::string text = dump(v == nullptr ? nlohmann::ordered_json(nullptr) : value_json(*v));
-    auto known = s.value_index[i].find(text);
+    form_.clear();
+    encode(v == nullptr ? value() : *v, form_);
+    auto known = s.value_index[i].find(form_);
     if (known == s.value_index[i].end()) {
+      const std::string text = dump(v == nullptr ? nlohmann::ordered_json(nullptr) : value_json(*v));
       // A parameter of more values than this is no axis that one could read: the rest is one.
       constexpr std::size_t values_most = 65'000;
       const auto next = static_cast<std::uint16_t>(std::min(s.values[i].size(), values_most));
       if (s.values[i].size() <= values_most) s.values[i].push_back(next == values_most ? "\"…\"" : text);
-      known = s.value_index[i].emplace(text, next).first;
+      known = s.value_index[i].emplace(form_, next).first;
     }
     r.parameters[i].push_back(known->second);
   }
@@ -150,6 +153,8 @@ void model::add_trial(actors::session_number number, trial_number which, const c
   r.drift.push_back(result.around.drift ? static_cast<float>(*result.around.drift) : none);
   r.place.push_back(result.runner.empty() ? std::uint16_t{0xFFFF} : place_index(result.runner));
   r.key.push_back(key);
+  r.expected.push_back(expected ? expected->value : std::numeric_limits<double>::quiet_NaN());
+  r.idea_of.push_back(!expected ? 0 : expected->chosen ? 1 : 2);
 }
 
 void model::amend(actors::session_number number, trial_number which, const configuration& config,
@@ -254,7 +259,9 @@ void model::move_on(const actors::event& e, std::optional<stage> to) {
     if (flights_.size() >= options_.flights_most) return;
     at = flights_.emplace(id, flight{}).first;
   }
-  at->second = {*to, e.at};
+  at->second.where = *to;
+  at->second.since = e.at;
+  if (e.expected) at->second.expected = e.expected;
   auto& into = stages_[static_cast<std::size_t>(*to)];
   ++into.in;
   ++into.entered;
@@ -267,6 +274,7 @@ void model::remember(const actors::event& e) {
   if (!kept) {
     kept = std::make_shared<life>();
     kept->what = e.what;
+    kept->steps.reserve(8); // a trial's way, where nothing goes wrong
     life_order_.push_back(id);
     if (life_order_.size() > options_.lives_most) {
       lives_.erase(life_order_.front());
@@ -285,10 +293,17 @@ void model::decide(const actors::event& e, const char* kind) {
   if (decisions_.size() > options_.decisions_most) decisions_.pop_front();
 }
 
-void model::take_told(const actors::event& e) {
+std::optional<search::foreseen> model::expected_of(const actors::event& e) const {
+  if (!e.what) return std::nullopt;
+  const auto at = flights_.find({e.session, e.what->number});
+  return at == flights_.end() ? std::nullopt : at->second.expected;
+}
+
+void model::take_told(const actors::event& e, const std::optional<search::foreseen>& expected) {
   auto* s = session_of(e);
   if (s == nullptr || !e.result) return;
-  add_trial(e.session, e.what->number, e.what->config, e.what->key, *e.result, e.text == "cache", e.at - s->begun);
+  add_trial(e.session, e.what->number, e.what->config, e.what->key, *e.result, e.text == "cache", e.at - s->begun,
+            expected);
 }
 
 void model::take(const actors::event& e) {
@@ -347,6 +362,12 @@ void model::take(const actors::event& e) {
     move_on(e, stage::queue);
     vacate(e, false);
     break;
+  case kind::upload_started:
+    move_on(e, stage::upload);
+    break;
+  case kind::uploaded:
+    move_on(e, stage::run);
+    break;
   case kind::run_started:
     move_on(e, stage::run);
     occupy(e, true);
@@ -369,10 +390,12 @@ void model::take(const actors::event& e) {
     vacate(e, false);
     vacate(e, true);
     break;
-  case kind::told:
+  case kind::told: {
+    const auto expected = expected_of(e);
     move_on(e, stage::told);
-    take_told(e);
+    take_told(e, expected);
     break;
+  }
   case kind::estimated: // it is not measured, and nothing is known of it for good
     move_on(e, std::nullopt);
     break;

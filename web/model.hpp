@@ -18,8 +18,8 @@
 namespace attune::web {
 
 /// Where a trial can be, in the order of its way.
-enum class stage : std::uint8_t { cache, flight, queue, build, run, store, told };
-inline constexpr std::size_t stage_count = 7;
+enum class stage : std::uint8_t { cache, flight, queue, build, upload, run, store, told };
+inline constexpr std::size_t stage_count = 8;
 const char* to_string(stage s) noexcept;
 
 /// How a trial of a session ended, as the columns have it: 0 measured, 1 stopped early, 2 + failure_kind.
@@ -53,6 +53,8 @@ struct trial_columns {
   std::vector<float> spread, drift; ///< drift: NaN where there was no reference
   std::vector<std::uint16_t> place;
   std::vector<key128> key;
+  std::vector<double> expected;      ///< by the strategy's model, before it was measured; NaN: by none
+  std::vector<std::uint8_t> idea_of; ///< 0: no model looked at it, 1: the model's, 2: looked at, but to explore
   std::size_t size() const noexcept { return number.size(); }
 };
 
@@ -72,7 +74,7 @@ struct session_view {
   std::vector<std::uint64_t> endings = std::vector<std::uint64_t>(2 + all_failure_kinds.size());
   std::vector<std::string> names;               ///< of the parameters
   std::vector<std::vector<std::string>> values; ///< of each, as JSON texts, in the order in which they were seen
-  std::vector<std::map<std::string, std::uint16_t>> value_index;
+  std::vector<std::unordered_map<std::string, std::uint16_t>> value_index; ///< by attune::encode
   trial_columns rows;
   std::vector<bool> seen;           ///< by trial number
   std::vector<amended_row> amended; ///< in order
@@ -146,7 +148,8 @@ public:
   bool knows(actors::session_number number) const { return sessions_.contains(number); }
   /// One of its trials; one that is there already is left out. `at`: since the session's start.
   void add_trial(actors::session_number number, trial_number which, const configuration& config, const key128& key,
-                 const outcome& result, bool cached, nanoseconds at);
+                 const outcome& result, bool cached, nanoseconds at,
+                 const std::optional<search::foreseen>& expected = std::nullopt);
   /// A later result takes the place of that of a trial.
   void amend(actors::session_number number, trial_number which, const configuration& config, const outcome& result);
   void end_session(actors::session_number number, std::string reason, nanoseconds searched);
@@ -156,8 +159,13 @@ public:
   void note_lost(std::uint64_t events) { lost_ += events; }
 
   /// All that has changed since `from`, as one JSON object (docs/events.md, "The view"), which is moved on; with a
-  /// fresh cursor, everything. Empty: nothing has.
-  std::string json(model_cursor& from, nanoseconds now) const;
+  /// fresh cursor, everything. Empty: nothing has. `form`: how the trials of sessions that `from` has heard nothing of
+  /// are told: in it, or `apart` as a count alone, to be asked for by rows().
+  enum class row_form : std::uint8_t { inside, apart };
+  std::string json(model_cursor& from, nanoseconds now, row_form form = row_form::inside) const;
+  /// The first `count` trials of a session, as bytes: column by column, numbers as this machine has them
+  /// (little-endian), NaN for null (docs/events.md, "The view"). None: there is no such session, or it has fewer.
+  std::optional<std::string> rows(actors::session_number session, std::size_t count) const;
   /// One trial's whole life; none where it is not kept. `key` is filled in where the trial is known at all.
   std::optional<std::string> life_json(actors::session_number session, trial_number trial,
                                        std::optional<key128>& key) const;
@@ -201,6 +209,7 @@ private:
   struct flight {
     stage where = stage::cache;
     nanoseconds since{0};
+    std::optional<search::foreseen> expected{};
   };
 
   double since_begin(nanoseconds at) const noexcept { return seconds(at - begin_); }
@@ -211,7 +220,8 @@ private:
   std::uint16_t place_index(const std::string& name);
   void occupy(const actors::event& e, bool run);
   void vacate(const actors::event& e, bool run);
-  void take_told(const actors::event& e);
+  void take_told(const actors::event& e, const std::optional<search::foreseen>& expected);
+  std::optional<search::foreseen> expected_of(const actors::event& e) const;
   bool better(const session_view& s, double value) const noexcept;
 
   nanoseconds begin_, wall_;
@@ -230,6 +240,7 @@ private:
   std::uint64_t decision_count_ = 0, span_count_ = 0;
   std::uint64_t events_ = 0, lost_ = 0, retried_ = 0, quarantined_ = 0, hits_ = 0, joined_ = 0, misses_ = 0;
   std::string trouble_;
+  std::string form_; ///< work space
 };
 
 } // namespace attune::web

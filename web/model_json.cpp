@@ -4,10 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 namespace attune::web {
+
+static_assert(std::endian::native == std::endian::little, "rows() gives the page numbers as they are");
 
 namespace {
 
@@ -59,6 +63,8 @@ void put_rows(std::string& out, const trial_columns& r, std::size_t from) {
   column(out, "k", r.clean_s, from, rough);
   column(out, "s", r.spread, from, rough);
   column(out, "d", r.drift, from, rough);
+  column(out, "m", r.expected, from, finer);
+  column(out, "x", r.idea_of, from, whole);
   column(out, "w", r.place, from, [&out](std::uint16_t v) {
     if (v == 0xFFFF)
       out += "-1";
@@ -152,7 +158,7 @@ ordered_json head_json(const session_view& s) {
 }
 
 /// What is new of one session, as an object; empty where nothing is.
-std::string session_json(const session_view& s, model_cursor::session& from) {
+std::string session_json(const session_view& s, model_cursor::session& from, model::row_form form) {
   const bool changed = from.version != s.version;
   if (!changed && from.rows == s.rows.size() && from.amended == s.amended.size()) return {};
   std::string out = "{\"number\":";
@@ -176,7 +182,10 @@ std::string session_json(const session_view& s, model_cursor::session& from) {
     }
     out += ']';
   }
-  if (from.rows < s.rows.size()) {
+  if (form == model::row_form::apart && from.rows == 0 && s.rows.size() > 0) {
+    out += ",\"count\":";
+    put(out, static_cast<std::uint64_t>(s.rows.size()));
+  } else if (from.rows < s.rows.size()) {
     out += ",\"from\":";
     put(out, static_cast<std::uint64_t>(from.rows));
     out += ",\"rows\":";
@@ -220,11 +229,11 @@ const char* to_text(place_view::work w) {
 
 } // namespace
 
-std::string model::json(model_cursor& from, nanoseconds now) const {
+std::string model::json(model_cursor& from, nanoseconds now, row_form form) const {
   const bool fresh = !from.begun;
   std::string sessions;
-  for (const auto& [finite, s] : sessions_) {
-    const auto text = session_json(s, from.sessions[finite]);
+  for (const auto& [number, s] : sessions_) {
+    const auto text = session_json(s, from.sessions[number], form);
     if (text.empty()) continue;
     if (!sessions.empty()) sessions += ',';
     sessions += text;
@@ -285,6 +294,29 @@ std::string model::json(model_cursor& from, nanoseconds now) const {
   text += "]}";
   from.begun = true;
   return text;
+}
+
+std::optional<std::string> model::rows(actors::session_number session, std::size_t count) const {
+  const auto at = sessions_.find(session);
+  if (at == sessions_.end() || at->second.rows.size() < count) return std::nullopt;
+  const auto& r = at->second.rows;
+  std::string out;
+  out.reserve(count * (51 + 2 * r.parameters.size()));
+  const auto add = [&](const auto& column_of) {
+    using item = typename std::remove_cvref_t<decltype(column_of)>::value_type;
+    out.append(reinterpret_cast<const char*>(column_of.data()), count * sizeof(item));
+  };
+  // Wide numbers first, so that each column begins where its kind may stand.
+  add(r.value);
+  add(r.expected);
+  for (const auto* floats : {&r.at_s, &r.queue_s, &r.build_s, &r.run_s, &r.clean_s, &r.spread, &r.drift}) add(*floats);
+  add(r.number);
+  add(r.place);
+  for (const auto& p : r.parameters) add(p);
+  add(r.ending);
+  add(r.cached);
+  add(r.idea_of);
+  return out;
 }
 
 std::optional<std::string> model::life_json(actors::session_number session, trial_number trial,

@@ -199,9 +199,19 @@ struct server::impl {
       out.set_header("Cache-Control", "no-store");
       answer(out, std::make_shared<const std::string>(std::move(text)), "application/json");
     };
-    http.Get("/api/view", [this, json](const Request&, Response& out) {
-      auto [view, upto] = what.view();
+    http.Get("/api/view", [this, json](const Request& r, Response& out) {
+      auto [view, upto] = what.view(r.get_param_value("rows") == "apart");
       json(out, "{\"boot\":\"" + boot + "\",\"seq\":" + std::to_string(upto) + ",\"view\":" + view + "}");
+    });
+    http.Get("/api/rows", [this](const Request& r, Response& out) {
+      const auto session = number_in(r, "session"), count = number_in(r, "count");
+      auto bytes = session && count && what.rows ? what.rows(*session, *count) : std::nullopt;
+      if (!bytes) {
+        refuse(out, session && count ? 404 : 400, "there are not so many trials");
+        return;
+      }
+      out.set_header("Cache-Control", "no-store");
+      answer(out, std::make_shared<const std::string>(std::move(*bytes)), "application/octet-stream");
     });
     http.Get("/api/trial", [this, json](const Request& r, Response& out) {
       const auto session = number_in(r, "session"), trial = number_in(r, "trial");
@@ -216,6 +226,9 @@ struct server::impl {
         refuse(out, 404, "nothing more is known of this trial");
     });
     http.Get("/api/store", [this, json](const Request&, Response& out) { json(out, what.store()); });
+    http.Get("/api/fleet", [this, json](const Request&, Response& out) {
+      json(out, what.fleet ? what.fleet() : std::string("null"));
+    });
     http.Get("/api/live", [this](const Request& r, Response& out) {
       stream(r, out, what.view_feed, what.view_feed ? place_of(r, *what.view_feed) : 0);
     });

@@ -16,11 +16,15 @@ class feed;
 
 /// What a server shows. The functions are called on its threads, several at a time.
 struct served {
-  /// The whole view as JSON, and the number of the last text of `view_feed` that is in it.
-  std::function<std::pair<std::string, std::uint64_t>()> view;
+  /// The whole view as JSON, and the number of the last text of `view_feed` that is in it. `apart`: the trials are not
+  /// in it, but how many there are.
+  std::function<std::pair<std::string, std::uint64_t>(bool apart)> view;
+  /// The first `count` trials of a session as bytes (model::rows); none: there are not so many.
+  std::function<std::optional<std::string>(std::uint64_t session, std::uint64_t count)> rows;
   /// One trial's life as JSON; none where nothing is known of it.
   std::function<std::optional<std::string>(std::uint64_t session, std::uint64_t trial)> trial;
   std::function<std::string()> store;   ///< figures of the store as JSON, or `null`
+  std::function<std::string()> fleet;   ///< a hub's devices and jobs as JSON, or `null`
   std::function<std::string()> metrics; ///< in Prometheus' text format
   std::shared_ptr<feed> view_feed;      ///< what changes in the view
   std::shared_ptr<feed> event_feed;     ///< events as JSON

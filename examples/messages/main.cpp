@@ -55,9 +55,7 @@ int main() {
   };
 
   // The graph, with a store in memory: what would be written is counted.
-  monitor_port watch;
-  watch.watched = std::make_shared<std::atomic<bool>>(false);
-  watch.to = system.spawn(monitor, watch.watched);
+  const monitor_port watch = spawn_monitor(system);
   const auto known = std::make_shared<std::unique_ptr<storage::lru_cache>>(
       std::make_unique<storage::lru_cache>(storage::cache_limits{}, false));
   const auto cache = system.spawn(actors::cache, known, watch);

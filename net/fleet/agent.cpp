@@ -282,15 +282,26 @@ status agent::order(const wire::v1::Order& in) {
   auto needed = of->second->files;
   // The task's and the build's are two folders: a name may be in both.
   for (const auto& f : folder->files) needed.files.push_back(f);
-  bring(needed, [weak = weak_from_this(), limit, at = in.slot(), epoch = s.epoch, what, number = in.task(),
+  const auto at_once = std::make_shared<bool>(true); // all was there
+  bring(needed, [weak = weak_from_this(), limit, at_once, at = in.slot(), epoch = s.epoch, what, number = in.task(),
                  folder = std::move(*folder), built = in.built(), artifact = in.artifact()](const status& came) {
     limit->cancel();
     const auto self = weak.lock();
     if (!self) return;
     if (!came) return self->answer(at, epoch, failed(failure_kind::internal, came.err().text()));
+    if (!*at_once) self->arrived(at, epoch);
     self->begin(at, epoch, what, number, folder, built, artifact);
   });
+  *at_once = false;
   return {};
+}
+
+/// What had to be fetched for this slot's run is here: the hub shows that.
+void agent::arrived(std::uint32_t at, std::uint64_t epoch) {
+  const auto& s = slots_[at];
+  if (s.epoch != epoch || s.lease == 0 || !wire_ || !let_in_) return;
+  next_.add_arrived(s.lease);
+  if (!std::exchange(flushing_, true)) asio::post(loop_, [self = shared_from_this()] { self->flush(); });
 }
 
 /// Brings what is not there yet. What an earlier process has kept is read through before it is believed, which takes
@@ -500,7 +511,7 @@ void agent::say_answer(std::uint64_t lease, const measure::run_result& r) {
 
 void agent::flush() {
   flushing_ = false;
-  if (!wire_ || next_.answers_size() == 0) return;
+  if (!wire_ || (next_.answers_size() == 0 && next_.arrived_size() == 0)) return;
   Envelope out;
   out.mutable_answers()->Swap(&next_);
   next_.Clear();

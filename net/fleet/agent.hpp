@@ -99,6 +99,7 @@ private:
   void run(std::uint32_t at, std::uint64_t epoch, trial_ptr what, measure::artifact_ptr built,
            measure::run_result so_far);
   void answer(std::uint32_t at, std::uint64_t epoch, const measure::run_result& r);
+  void arrived(std::uint32_t at, std::uint64_t epoch);
   void flush();
   void beat();
   void lose(const error& why);

@@ -448,7 +448,8 @@ void fleet_server::begin(wanted w, std::shared_ptr<const manifest> folder) {
     p.gives.offer(*folder, b.directory);
     if (b.path.size() > b.directory.size()) o.set_artifact(b.path.substr(b.directory.size() + 1));
   }
-  runs_.emplace(*lease, in_hand{std::move(w.what), std::move(w.built), std::move(folder), std::move(w.done), false});
+  runs_.emplace(*lease,
+                in_hand{std::move(w.what), std::move(w.built), std::move(folder), std::move(w.done), false, now()});
   dirty_.push_back(w.agent);
 }
 
@@ -466,6 +467,9 @@ void fleet_server::flush() {
 }
 
 status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
+  for (const auto lease : message.arrived())
+    if (const auto run = runs_.find(lease); run != runs_.end() && tell_.uploads)
+      tell_.uploads(who, run->second.what, run->second.ordered);
   for (const auto& a : message.answers()) {
     measure::run_result r;
     if (auto good = from(a, r); !good) return good;

@@ -77,6 +77,8 @@ public:
     std::function<void(client_id)> left;
     /// A run's process has said something (loud()): on which device.
     std::function<void(const trial&, const std::string& device, const wire::v1::Output&)> said;
+    /// An agent has fetched all that it did not have for a run that was ordered at `since`.
+    std::function<void(agent_id, const trial_ptr&, nanoseconds since)> uploads;
     /// For the log: who came, went, was refused, and why.
     std::function<void(const std::string&)> log;
     /// Who did what, for the audit log: came, left, was refused, managed.
@@ -129,7 +131,8 @@ private:
     measure::artifact_ptr built;
     std::shared_ptr<const manifest> folder;
     run_callback done;
-    bool stopped = false; ///< it was asked to end it early
+    bool stopped = false;   ///< it was asked to end it early
+    nanoseconds ordered{0}; ///< when
   };
   struct peer {
     explicit peer(peer_session s) : session(std::move(s)) {}

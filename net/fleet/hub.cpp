@@ -942,6 +942,13 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   };
   tell.left = [p = i.get()](client_id who) { p->post([p, who] { p->forget_client(who); }); };
   tell.log = [p = i.get()](const std::string& text) { p->say(text); };
+  tell.uploads = [p = i.get()](agent_id who, const trial_ptr& what, nanoseconds since) {
+    using actors::event_kind;
+    const auto* d = p->server->devices().find(who);
+    const auto name = d == nullptr ? std::string() : d->name;
+    p->engine->note({event_kind::upload_started, what->session, what, nullptr, name, since});
+    p->engine->note({event_kind::uploaded, what->session, what, nullptr, name, p->now()});
+  };
   tell.audit = i->options.audit;
   i->server = std::make_shared<fleet_server>(loop, std::move(*files), i->options.wire, std::move(tell));
   i->server->package = [p = i.get()](const task_ptr& of) { return p->package(of); };
@@ -994,6 +1001,29 @@ hub::~hub() {
 }
 
 void hub::adopt(link_ptr link) { impl_->server->adopt(std::move(link)); }
+
+void hub::subscribe(std::function<void(const actors::event_batch&)> watch) {
+  impl_->engine->subscribe(std::move(watch));
+}
+
+std::shared_ptr<const storage::store> hub::view() const {
+  auto* store = impl_->engine->store();
+  if (store == nullptr) return nullptr;
+  auto seen = store->view();
+  return seen ? *seen : nullptr;
+}
+
+std::optional<wire::v1::Devices> hub::devices() const {
+  const auto out = std::make_shared<std::promise<wire::v1::Devices>>();
+  auto there = out->get_future();
+  asio::post(impl_->loop, [weak = std::weak_ptr(impl_), out] {
+    wire::v1::Devices all;
+    if (const auto self = weak.lock(); self && !self->closing) self->list(all);
+    out->set_value(std::move(all));
+  });
+  if (there.wait_for(std::chrono::seconds(2)) != std::future_status::ready) return std::nullopt;
+  return there.get();
+}
 
 std::vector<std::string> hub::notices() const {
   auto* store = impl_->engine->store();

@@ -71,6 +71,13 @@ public:
 
   /// A connection has come. On the loop's thread.
   void adopt(link_ptr link);
+  /// What happens in its engine, as engine::subscribe. Before the loop has connections to adopt, or after.
+  void subscribe(std::function<void(const actors::event_batch&)> watch);
+  /// The store as it is now; null where it cannot be read. Any thread.
+  std::shared_ptr<const storage::store> view() const;
+  /// What an administrator asks for: devices, jobs, quarantined trials. Any thread but the loop's, which it waits for;
+  /// none where that does not answer within two seconds.
+  std::optional<wire::v1::Devices> devices() const;
   /// What is to be told to a person at the start.
   std::vector<std::string> notices() const;
 

@@ -34,15 +34,22 @@ public:
   }
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
+    said_of_last_.reset();
     if (next_seed_ < seeds_.size()) return seeds_[next_seed_++];
     adopt();
-    auto p = choose(all, rng);
+    bool by_model = false;
+    auto p = choose(all, rng, by_model);
     if (p && !all.known(*p)) {
-      if (model_) expected_[*p] = model_->expected_image(*p);
+      if (model_) {
+        const double image = model_->expected_image(*p);
+        expected_[*p] = image;
+        said_of_last_ = forecast{images_.cost(image), by_model};
+      }
       since_.push_back(*p);
     }
     return p;
   }
+  std::optional<forecast> last_forecast() const override { return said_of_last_; }
 
   void learn(const ledger& all, random_engine& rng) override {
     const auto& t = all.told().back();
@@ -105,7 +112,7 @@ private:
     }
   }
 
-  std::optional<point> choose(const ledger& all, random_engine& rng) {
+  std::optional<point> choose(const ledger& all, random_engine& rng, bool& by_model) {
     if (all.told().size() + all.pending().size() < starts_) return farthest(all, rng);
     if (!model_ || rng.chance(explored_)) return explore(rng);
     auto& plan = model_->plan();
@@ -123,6 +130,7 @@ private:
       top = worth;
       chosen = i;
     }
+    by_model = true;
     point out = std::move(plan[chosen].at);
     plan.erase(plan.begin() + static_cast<std::ptrdiff_t>(chosen));
     return out;
@@ -186,6 +194,7 @@ private:
   std::vector<point> since_; ///< proposed, and not among what the model in use has learned from
 
   std::map<point, double> expected_; ///< of what is pending: the image that was expected
+  std::optional<forecast> said_of_last_;
   rank_window quality_{judged_by};
   double explored_ = 0.15;
   int trust_ = 1;

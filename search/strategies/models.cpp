@@ -17,9 +17,9 @@ constexpr std::size_t most_with_foreign = 120;
 constexpr double agrees_first = 2.5, agrees_still = 1;
 constexpr std::size_t fewest_own = 8, agrees_by = 40;
 
-/// The most promising candidate; of equals the first.
-std::optional<point> most_promising(std::vector<point>& from, double best, std::span<const float> mean,
-                                    std::span<const float> deviation) {
+/// The most promising candidate; of equals the first. None: there is none.
+std::optional<std::size_t> most_promising(const std::vector<point>& from, double best, std::span<const float> mean,
+                                          std::span<const float> deviation) {
   std::size_t chosen = from.size();
   double top = -1;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -31,7 +31,7 @@ std::optional<point> most_promising(std::vector<point>& from, double best, std::
   if (chosen == from.size()) return std::nullopt;
   // Nothing is expected to be better: the lowest prediction, so that it does not walk in the order of the list.
   if (top <= 0) chosen = static_cast<std::size_t>(std::min_element(mean.begin(), mean.end()) - mean.begin());
-  return std::move(from[chosen]);
+  return chosen;
 }
 
 } // namespace
@@ -162,7 +162,10 @@ std::optional<point> gp_chooser::choose(const ledger& all, const training_set& d
   }
   auto among = candidates(all, elite, elites_around, gp_candidates, rng);
   model.predict(among, mean, deviation);
-  return most_promising(among, to.slope * best + to.offset, mean, deviation);
+  const auto chosen = most_promising(among, to.slope * best + to.offset, mean, deviation);
+  if (!chosen) return std::nullopt;
+  expected_ = (static_cast<double>(mean[*chosen]) - to.offset) / to.slope;
+  return std::move(among[*chosen]);
 }
 
 std::optional<point> forest_chooser::choose(const ledger& all, const training_set& data, const elite_set& elite,
@@ -205,7 +208,10 @@ std::optional<point> forest_chooser::choose(const ledger& all, const training_se
     const float variance = squares[i] / static_cast<float>(trees_.size()) - sum[i] * sum[i];
     squares[i] = std::sqrt(std::max(1e-6f, variance));
   }
-  return most_promising(from, *std::min_element(y.begin(), y.end()), sum, squares);
+  const auto chosen = most_promising(from, *std::min_element(y.begin(), y.end()), sum, squares);
+  if (!chosen) return std::nullopt;
+  expected_ = static_cast<double>(sum[*chosen]);
+  return std::move(from[*chosen]);
 }
 
 } // namespace attune::search

@@ -28,6 +28,8 @@ public:
   /// A result came: how far are the similar tasks to be believed now?
   void look(const training_set& data);
   std::optional<point> choose(const ledger& all, const training_set& data, const elite_set& elite, random_engine& rng);
+  /// The target (training_set::targets) that was expected of what choose() gave last.
+  double expected() const noexcept { return expected_; }
 
 private:
   struct line {
@@ -47,6 +49,7 @@ private:
   std::size_t tune_at_ = 0, trained_ = 0;
   bool tuned_ = false, agrees_ = false, crowded_ = false;
   line to_;
+  double expected_ = 0;
 };
 
 /// Proposes by expected improvement under a forest of extremely randomised trees, a part of which is grown anew at each
@@ -56,8 +59,11 @@ class forest_chooser {
 public:
   explicit forest_chooser(const space& over) : features_(over), x_(features_.size()), at_(features_.size()) {}
   std::optional<point> choose(const ledger& all, const training_set& data, const elite_set& elite, random_engine& rng);
+  /// As gp_chooser::expected().
+  double expected() const noexcept { return expected_; }
 
 private:
+  double expected_ = 0;
   static constexpr std::size_t trees_wanted = 32, renewed = 8;
   rank_features features_;
   code_table x_, at_;

@@ -89,22 +89,33 @@ void training_set::take(const told_trial& t, random_engine& rng) {
   if (slot < capacity_ - half) items_[half + static_cast<std::size_t>(slot)] = std::move(out);
 }
 
-std::vector<double> training_set::targets() const {
-  std::vector<double> images;
+training_set::frame training_set::frame_of_images() const {
+  std::vector<double> sorted;
   for (const auto& t : items_)
-    if (t.what != observation::status::failed) images.push_back(scale_(t.cost));
+    if (t.what != observation::status::failed) sorted.push_back(scale_(t.cost));
+  if (sorted.empty()) return {};
+  std::sort(sorted.begin(), sorted.end());
+  const double low = sorted.front(), middle = sorted[sorted.size() / 2];
+  return {middle, std::max({middle - low, 1e-9 * std::abs(middle), 1e-300}), true};
+}
+
+double training_set::cost_of(double target) const {
+  const auto f = frame_of_images();
+  // The process may expect anything; what is above all that was seen needs no more digits than this.
+  const double z = target > 0 ? std::expm1(std::min(target, 8.0)) : target;
+  return scale_.cost(f.middle + f.span * z);
+}
+
+std::vector<double> training_set::targets() const {
   std::vector<double> out;
   out.reserve(items_.size());
-  if (images.empty()) {
+  const auto f = frame_of_images();
+  if (!f.any) {
     out.assign(items_.size(), 0);
     return out;
   }
-  auto sorted = images;
-  std::sort(sorted.begin(), sorted.end());
-  const double low = sorted.front(), middle = sorted[sorted.size() / 2];
-  const double span = std::max({middle - low, 1e-9 * std::abs(middle), 1e-300});
   const auto target = [&](double image) {
-    const double z = (image - middle) / span;
+    const double z = (image - f.middle) / f.span;
     return z > 0 ? std::log1p(z) : z;
   };
   for (const auto& t : items_) {

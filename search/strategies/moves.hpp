@@ -48,8 +48,17 @@ public:
   /// compressed by log(1 + x): how bad the bad ones are matters less than where the good ones lie. Failures count as
   /// worse than the middle; a censored value counts as its bound, or as the middle where that is worse.
   std::vector<double> targets() const;
+  /// The cost that has this target among the items as they are now. @pre one of them is measured or censored
+  double cost_of(double target) const;
 
 private:
+  struct frame {
+    double middle = 0, span = 1;
+    bool any = false; ///< false: nothing is measured or censored
+  };
+  /// Of the images of the items' costs.
+  frame frame_of_images() const;
+
   std::size_t capacity_;
   std::uint64_t seen_ = 0;
   cost_scale scale_;

@@ -48,9 +48,13 @@ public:
   gp_search(const space& over, const strategy_options& o) : gp_(over, o.prior), start_(over, o, gp_.prior()) {}
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
+    said_.reset();
     if (auto p = start_.next(all, !elite_.empty(), gp_.trust(), rng)) return p;
-    return gp_.choose(all, data_, elite_, rng);
+    auto p = gp_.choose(all, data_, elite_, rng);
+    if (p && !elite_.empty()) said_ = forecast{data_.cost_of(gp_.expected()), true};
+    return p;
   }
+  std::optional<forecast> last_forecast() const override { return said_; }
   void learn(const ledger& all, random_engine& rng) override {
     data_.take(all.told().back(), rng);
     elite_.take(all.told().back());
@@ -62,6 +66,7 @@ private:
   opening start_;
   training_set data_{portfolio_rows};
   elite_set elite_{8};
+  std::optional<forecast> said_;
 };
 
 class portfolio final : public proposer {
@@ -70,6 +75,7 @@ public:
       : gp_(over, o.prior), start_(over, o, gp_.prior()), forest_(over) {}
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
+    said_.reset();
     if (auto p = start_.next(all, !elite_.empty(), gp_.trust(), rng)) return p;
     // With few results the process sees most; what pays is not yet known either.
     const arm a = all.told().size() < sole_until ? gaussian : draw(rng);
@@ -83,8 +89,11 @@ public:
       p = all.over().neighbour(elite_.pick(rng).at, kind, rng);
     }
     if (p && !all.known(*p)) origin_[*p] = a;
+    if (p && a != local && !elite_.empty())
+      said_ = forecast{data_.cost_of(a == gaussian ? gp_.expected() : forest_.expected()), true};
     return p;
   }
+  std::optional<forecast> last_forecast() const override { return said_; }
 
   void learn(const ledger& all, random_engine& rng) override {
     const auto& t = all.told().back();
@@ -129,6 +138,7 @@ private:
   elite_set elite_{8};
   std::array<credit, 3> credit_{credit{0.9}, credit{0.06}, credit{0.06}};
   std::map<point, arm> origin_; ///< what is pending, and whose idea it was
+  std::optional<forecast> said_;
 };
 
 } // namespace

@@ -21,10 +21,11 @@ public:
     (void)all;
     (void)rng;
   }
-  /// As strategy::wanted(), needed(), take_notes().
+  /// As strategy::wanted(), needed(), take_notes(); of the last propose().
   virtual std::shared_ptr<training> wanted() { return nullptr; }
   virtual std::shared_ptr<training> needed() const { return nullptr; }
   virtual std::vector<std::string> take_notes() { return {}; }
+  virtual std::optional<forecast> last_forecast() const { return std::nullopt; }
 };
 
 /// Makes the strategy `name` around an idea. @pre neither pointer is null

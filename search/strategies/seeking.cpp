@@ -2,6 +2,7 @@
 #include "search/strategies/proposer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <string>
 
@@ -29,6 +30,7 @@ public:
   std::string_view name() const override { return name_; }
 
   std::optional<point> ask() override {
+    forecast_.reset();
     auto p = next();
     if (p) all_.propose(*p);
     return p;
@@ -52,6 +54,7 @@ public:
   std::shared_ptr<training> wanted() override { return idea_->wanted(); }
   std::shared_ptr<training> needed() const override { return idea_->needed(); }
   std::vector<std::string> take_notes() override { return idea_->take_notes(); }
+  std::optional<forecast> last_forecast() const override { return forecast_; }
 
 private:
   std::optional<point> next() {
@@ -70,7 +73,10 @@ private:
     for (int k = 0; k < attempts; ++k) {
       auto p = idea_->propose(all_, rng_);
       if (!p) break;
-      if (all_.over().contains(*p) && !all_.known(*p)) return p;
+      if (!all_.over().contains(*p) || all_.known(*p)) continue;
+      forecast_ = idea_->last_forecast();
+      if (forecast_ && !std::isfinite(forecast_->cost)) forecast_.reset();
+      return p;
     }
     return unvisited();
   }
@@ -107,6 +113,7 @@ private:
   std::optional<index_permutation> order_;
   uint128 cursor_ = 0;
   std::deque<point> first_, again_;
+  std::optional<forecast> forecast_; ///< of what ask() gave last
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -67,6 +68,32 @@ BOOST_AUTO_TEST_CASE(colours_and_draws_blocks_only_where_asked) {
   BOOST_TEST(coloured.find("████████████░░░░░░░░") != std::string::npos);
   BOOST_TEST(columns(coloured) == columns(render_bar(busy(), {200, false, true})));
   BOOST_TEST(render_bar(busy(), {200, false, false}).find('\x1b') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(draws_how_the_best_came_to_be_and_says_what_is_at_work) {
+  best_curve curve;
+  curve.add(0, std::nullopt);
+  curve.add(20, 8.0);
+  curve.add(50, 4.0);
+  curve.add(60, 4.0);
+  curve.add(90, 1.0);
+  auto v = busy();
+  v.curve = curve.at(100, 10);
+  BOOST_TEST(std::isnan(v.curve[0]));
+  BOOST_TEST(v.curve[1] == 8.0);
+  BOOST_TEST(v.curve[3] == 8.0);
+  BOOST_TEST(v.curve[4] == 4.0);
+  BOOST_TEST(v.curve[9] == 1.0);
+  v.running = 2;
+  v.building = 1;
+  const auto wide = render_bar(v, {200, false, true});
+  BOOST_TEST(wide.find(" ███▄▄▄▄▁▁") != std::string::npos, wide);
+  BOOST_TEST(wide.find("2 running, 1 building") != std::string::npos, wide);
+  // It needs characters that not every terminal has; and it goes before anything that counts.
+  BOOST_TEST(render_bar(v, {200, false, false}).find("█") == std::string::npos);
+  const auto narrow = render_bar(v, {70, false, true});
+  BOOST_TEST(narrow.find("running") == std::string::npos, narrow);
+  BOOST_TEST(narrow.find("best 1.23 ms") != std::string::npos, narrow);
 }
 
 BOOST_AUTO_TEST_CASE(says_when_there_is_nothing_to_say) {

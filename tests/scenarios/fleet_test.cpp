@@ -2,12 +2,16 @@
 #include "tests/scenarios/attune_process.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <set>
+#include <unistd.h>
 
 using namespace attune::testing;
 using std::chrono::seconds;
@@ -66,6 +70,32 @@ struct fleet {
   std::unique_ptr<process> hub;
   std::string address;
 };
+
+/// What the dashboard on a port answers, head and body; empty where nobody listens.
+std::string page_answer(int port, const std::string& method, const std::string& path) {
+  const int s = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string out;
+  if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+    const auto ask =
+        method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    if (::send(s, ask.data(), ask.size(), MSG_NOSIGNAL) > 0) {
+      char part[65536];
+      for (ssize_t n; (n = ::recv(s, part, sizeof part, 0)) > 0;) out.append(part, static_cast<std::size_t>(n));
+    }
+  }
+  ::close(s);
+  return out;
+}
+
+json page_document(int port, const std::string& method, const std::string& path) {
+  const auto answer = page_answer(port, method, path);
+  const auto at = answer.find("\r\n\r\n");
+  return at == std::string::npos ? json(nullptr) : json::parse(answer.substr(at + 4), nullptr, false);
+}
 
 constexpr const char* quick = R"(
 task: quick
@@ -302,6 +332,39 @@ search: {strategy: grid, trials: 12}
   BOOST_TEST(records.exit == 0, records.told());
   const auto seen = configurations(records.document()["records"]);
   BOOST_TEST(seen.size() == std::set<std::string>(seen.begin(), seen.end()).size()); // none twice
+}
+
+BOOST_AUTO_TEST_CASE(a_hub_shows_its_fleet_in_a_browser_and_lets_nothing_be_changed_there) {
+  const scenario s;
+  auto hub = s.start({"hub", "--listen", "127.0.0.1:0", "--dashboard"});
+  const std::string said = "listens on ", shown = "dashboard: http://127.0.0.1:";
+  BOOST_REQUIRE(hub.wait_until([&] { return hub.err().find(said) != std::string::npos; }));
+  const auto text = hub.err();
+  BOOST_REQUIRE(text.find(shown) != std::string::npos);
+  const int port = std::atoi(text.c_str() + text.find(shown) + shown.size());
+  auto address = text.substr(text.find(said) + said.size());
+  address = address.substr(0, address.find('\n'));
+  auto agent = s.start({"agent", "--hub", address, "--name", "board1", "--label", "site=here"});
+  json fleet;
+  BOOST_REQUIRE(hub.wait_until([&] {
+    fleet = page_document(port, "GET", "/api/fleet");
+    return fleet.is_object() && fleet["devices"].size() == 1 && fleet["devices"][0]["state"] == "ready";
+  }));
+  BOOST_TEST(fleet["devices"][0]["name"] == "board1");
+  BOOST_TEST(fleet["devices"][0]["slots"] == 1);
+  const auto e = s.attune({"tune", s.write("q.yaml", quick), "--hub", address, "--json"}, seconds(90));
+  BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
+  json view;
+  BOOST_TEST(hub.wait_until([&] {
+    view = page_document(port, "GET", "/api/view")["view"];
+    return view.is_object() && !view["sessions"].empty() && view["sessions"][0]["head"]["ended"] == true;
+  }));
+  BOOST_TEST(view["sessions"][0]["head"]["task"] == "quick");
+  BOOST_TEST(view["sessions"][0]["rows"]["n"].size() == 10u);
+  for (const auto* method : {"POST", "PUT", "DELETE"})
+    BOOST_TEST(page_answer(port, method, "/api/fleet").find(" 405 ") != std::string::npos);
+  hub.signal(SIGTERM);
+  BOOST_TEST(hub.wait().exit == 143);
 }
 
 BOOST_AUTO_TEST_CASE(no_hub_is_one_clear_line_and_its_own_exit_code) {

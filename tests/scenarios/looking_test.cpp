@@ -1,4 +1,5 @@
 #include "tests/scenarios/attune_process.hpp"
+#include "tests/shared_data.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/socket.h>
@@ -174,13 +175,34 @@ BOOST_AUTO_TEST_CASE(strategies_are_compared_with_replays_numbers) {
   BOOST_REQUIRE_MESSAGE(compared.exit == 0, compared.told());
   const auto p = played.document()["strategies"], c = compared.document()["strategies"];
   for (const std::size_t k : {0u, 1u}) {
-    BOOST_TEST(c[k]["score"]["mean"].get<double>() == p[k]["score"].get<double>(), boost::test_tools::tolerance(1e-12));
-    BOOST_TEST(c[k]["best"]["mean"].get<double>() == p[k]["best_over_optimum"]["50"].get<double>(),
-               boost::test_tools::tolerance(1e-12));
+    // To the last digit.
+    BOOST_TEST(c[k]["score"]["mean"] == p[k]["score"]);
+    BOOST_TEST(c[k]["best"]["mean"] == p[k]["best_over_optimum"]["50"]);
     BOOST_TEST(c[k]["runs"] == 6);
     BOOST_TEST(c[k]["best"]["low"].get<double>() <= c[k]["best"]["mean"].get<double>());
   }
   BOOST_TEST(compared.document()["tests"].size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_comparison_of_a_recorded_kernel_has_replays_numbers) {
+  const auto found = shared_data("recorded/convolution_milo-A100.json.gz");
+  if (!found) return;
+  const auto& file = *found;
+  const scenario s;
+  const std::vector<std::string> how{"--trials", "30", "--seeds", "2", "--seed", "7", "--json"};
+  std::vector<std::string> replay{"replay", file, "--strategy", "auto,genetic"},
+      compare{"compare", file, "--strategies", "auto,genetic"};
+  replay.insert(replay.end(), how.begin(), how.end());
+  compare.insert(compare.end(), how.begin(), how.end());
+  const auto played = s.attune(replay), compared = s.attune(compare);
+  BOOST_REQUIRE_MESSAGE(compared.exit == 0, compared.told());
+  const auto p = played.document(), c = compared.document();
+  BOOST_TEST(c["optimum"] == p["optimum"]);
+  for (const std::size_t k : {0u, 1u}) {
+    BOOST_TEST(c["strategies"][k]["score"]["mean"] == p["strategies"][k]["score"]);
+    BOOST_TEST(c["strategies"][k]["best"]["mean"] == p["strategies"][k]["best_over_optimum"]["30"]);
+    BOOST_TEST(c["strategies"][k]["runs_best"].size() == 2u);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_comparison_of_a_spec_measures_what_is_new_and_goes_on) {
@@ -219,6 +241,8 @@ BOOST_AUTO_TEST_CASE(a_shell_completes_what_the_program_knows) {
   BOOST_TEST(completed("attune tune a.yaml --tr", 3) == "--trials\n");
   BOOST_TEST(completed("attune db ver", 2) == "verify\n");
   BOOST_TEST(completed("attune db forget --keep-be", 3) == "--keep-best\n");
+  BOOST_TEST(completed("attune token cre", 2) == "create\n");
+  BOOST_TEST(completed("attune token create --ro", 3) == "--role\n");
   BOOST_TEST(completed("attune tune a.y", 2) == "\n"); // files are the shell's
   BOOST_TEST(s.attune({"completion", "fish"}).out.find("-l trials -r") != std::string::npos);
   BOOST_TEST(s.attune({"completion", "tcsh"}).exit == 2);

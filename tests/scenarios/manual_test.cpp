@@ -71,6 +71,61 @@ BOOST_DATA_TEST_CASE(every_command_of_a_page_works, boost::unit_test::data::make
   }
 }
 
+/// What a page says to be from a file stands there, line by line, however far indented.
+BOOST_AUTO_TEST_CASE(what_is_from_an_example_stands_in_it) {
+  const auto stripped = [](std::string line) {
+    const auto first = line.find_first_not_of(' ');
+    return first == std::string::npos ? std::string() : line.substr(first);
+  };
+  std::size_t excerpts = 0;
+  for (const auto& page : pages()) {
+    const auto lines = read_lines(std::string(ATTUNE_SOURCE_DIR) + "/docs/" + page + ".md");
+    for (std::size_t i = 0; i + 2 < lines.size(); ++i) {
+      const std::string mark = "<!-- from ";
+      if (!lines[i].starts_with(mark)) continue;
+      ++excerpts;
+      const auto file = lines[i].substr(mark.size(), lines[i].find(" -->") - mark.size());
+      std::vector<std::string> source;
+      for (auto& l : read_lines(std::string(ATTUNE_SOURCE_DIR) + "/" + file)) source.push_back(stripped(l));
+      BOOST_TEST(lines[i + 1].starts_with("```cpp"), page << ": " << lines[i + 1]);
+      std::vector<std::string> wanted;
+      for (i += 2; i < lines.size() && lines[i] != "```"; ++i) wanted.push_back(stripped(lines[i]));
+      BOOST_TEST((std::search(source.begin(), source.end(), wanted.begin(), wanted.end()) != source.end()),
+                 page << ": " << file << " does not hold: " << (wanted.empty() ? "" : wanted.front()));
+    }
+  }
+  BOOST_TEST(excerpts >= 6u);
+}
+
+/// The references leave nothing out.
+BOOST_AUTO_TEST_CASE(the_references_are_whole) {
+  const auto docs = std::string(ATTUNE_SOURCE_DIR) + "/docs/";
+  const auto messages = read_file(docs + "messages.md"), events = read_file(docs + "events.md"),
+             commands = read_file(docs + "commands.md"), index = read_file(docs + "README.md");
+  for (const auto& line : read_lines(std::string(ATTUNE_SOURCE_DIR) + "/actors/interfaces.hpp"))
+    if (line.starts_with("using ") && line.find("_actor =") != std::string::npos) {
+      const auto name = line.substr(6, line.find(" =") - 6);
+      BOOST_TEST((messages.find("`" + name + "`") != std::string::npos), "messages.md does not name " << name);
+    }
+  const auto source = read_file(std::string(ATTUNE_SOURCE_DIR) + "/actors/monitor.cpp");
+  for (auto at = source.find("event_kind::"); at != std::string::npos; at = source.find("event_kind::", at + 1)) {
+    const auto end = source.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 12);
+    const auto kind = source.substr(at + 12, end - at - 12);
+    BOOST_TEST((events.find("`" + kind + "`") != std::string::npos), "events.md does not name " << kind);
+  }
+  const scenario s;
+  const auto help = s.attune({"--help"}).out;
+  for (auto at = help.find("\n  ", help.find("Subcommands:")); at != std::string::npos;
+       at = help.find("\n  ", at + 1)) {
+    const auto name = help.substr(at + 3, help.find(' ', at + 3) - at - 3);
+    if (!name.empty())
+      BOOST_TEST((commands.find("`attune " + name) != std::string::npos), "commands.md does not name " << name);
+  }
+  for (const auto& page : pages())
+    if (page != "README")
+      BOOST_TEST((index.find("(" + page + ".md") != std::string::npos), "the index misses " << page);
+}
+
 /// A page that is linked is there.
 BOOST_AUTO_TEST_CASE(every_link_leads_somewhere) {
   for (const auto& page : pages()) {

@@ -218,6 +218,28 @@ BOOST_AUTO_TEST_CASE(a_session_has_its_time_once_over_all_its_lives) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(what_the_model_expects_is_a_value_of_the_metric) {
+  for (const auto direction : {goal::minimize, goal::maximize}) {
+    const setting s(400, direction);
+    auto t = s.make("gp", {.trials = 40});
+    t.set_window(1);
+    std::size_t foreseen = 0;
+    for (;;) {
+      const auto next = t.propose(0ns);
+      if (!next) break;
+      if (const auto f = t.foreseen_of(next->number)) {
+        ++foreseen;
+        // Values are positive whichever way is better.
+        BOOST_TEST(f->value > 0);
+      }
+      BOOST_TEST(!t.foreseen_of(next->number + 1).has_value());
+      t.tell(*next, good(direction == goal::minimize ? cost_of(*next) : 1000 / cost_of(*next)), false, 0ns);
+      BOOST_TEST(!t.foreseen_of(next->number).has_value());
+    }
+    BOOST_TEST(foreseen >= 20u);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(resuming)

@@ -10,6 +10,8 @@
 #include <deque>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <poll.h>
 #include <stdexcept>
 #include <string_view>
@@ -209,6 +211,20 @@ std::vector<std::string> browser::complaints(const std::string& allowed) {
   }
   impl_->events.clear();
   return out;
+}
+
+double browser::renderer_mb() const {
+  double sum = 0;
+  std::error_code ec;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ec)) {
+    std::ifstream line(entry.path() / "cmdline", std::ios::binary);
+    const std::string words{std::istreambuf_iterator<char>(line), {}};
+    if (words.find(impl_->folder) == std::string::npos || words.find("--type=renderer") == std::string::npos) continue;
+    std::ifstream maps(entry.path() / "smaps_rollup");
+    for (std::string name; maps >> name;)
+      if (double kb = 0; name == "Pss:" && maps >> kb) sum += kb / 1000;
+  }
+  return sum;
 }
 
 std::string browser::picture() {

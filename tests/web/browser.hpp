@@ -30,6 +30,8 @@ public:
   void key(const std::string& name, const std::string& code, int number);
   /// Errors on the console, exceptions, and requests for anything but `data:`, `blob:`, `file:` and `allowed`.
   std::vector<std::string> complaints(const std::string& allowed);
+  /// Memory of the processes that draw pages, MB: what is theirs alone, and their share of the rest (PSS).
+  double renderer_mb() const;
   /// A picture of the window, PNG.
   std::string picture();
 

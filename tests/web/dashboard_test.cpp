@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cstring>
 #include <httplib.h>
 #include <thread>
 
@@ -68,6 +69,21 @@ BOOST_AUTO_TEST_CASE(events_become_the_view_and_those_who_watch_are_told_the_res
   BOOST_TEST(news["sessions"][0]["rows"]["n"] == json::array({1}));
   BOOST_TEST(news["sessions"][0]["rows"]["v"] == json::array({1.0}));
   BOOST_TEST(news["sessions"][0]["head"]["best"] == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(trials_may_be_asked_for_apart) {
+  const auto board = begin();
+  board->take({whole_way(trial_of(make(), 0), ms(0), measured(2))});
+  view_with(*board, 1);
+  const auto doc = get(*board, "/api/view?rows=apart");
+  BOOST_TEST(doc["view"]["sessions"][0]["count"] == 1);
+  BOOST_TEST(!doc["view"]["sessions"][0].contains("rows"));
+  httplib::Client c("127.0.0.1", board->port());
+  const auto rows = c.Get("/api/rows?session=1&count=1");
+  BOOST_REQUIRE((rows && rows->status == 200));
+  double value = 0;
+  std::memcpy(&value, rows->body.data(), sizeof value);
+  BOOST_TEST(value == 2.0);
 }
 
 BOOST_AUTO_TEST_CASE(who_has_an_older_view_than_the_last_one_asked_for_is_told_to_ask_again) {

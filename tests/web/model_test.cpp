@@ -4,6 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <cstring>
 #include <limits>
 
 using namespace attune;
@@ -51,6 +53,61 @@ BOOST_AUTO_TEST_CASE(a_trial_is_in_one_stage_at_a_time_and_leaves_each_with_its_
   BOOST_TEST(at(stage::build).took.sum_s() == 0.01, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(at(stage::store).took.sum_s() == 0.02, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(at(stage::told).took.sum_s() == 0.07, boost::test_tools::tolerance(1e-9));
+}
+
+BOOST_AUTO_TEST_CASE(an_upload_stands_between_the_build_and_the_run) {
+  const auto t = trial_of(of, 0);
+  shown.take(make_event(event_kind::proposed, t, ms(0)));
+  shown.take(make_event(event_kind::queued, t, ms(10)));
+  shown.take(make_event(event_kind::run_started, t, ms(20), nullptr, "board1/slot0"));
+  shown.take(make_event(event_kind::upload_started, t, ms(25), nullptr, "board1"));
+  BOOST_TEST(at(stage::upload).in == 1u);
+  BOOST_TEST(at(stage::run).in == 0u);
+  shown.take(make_event(event_kind::uploaded, t, ms(65), nullptr, "board1"));
+  BOOST_TEST(at(stage::upload).in == 0u);
+  BOOST_TEST(at(stage::run).in == 1u);
+  BOOST_TEST(at(stage::upload).took.sum_s() == 0.04, boost::test_tools::tolerance(1e-9));
+  shown.take(make_event(event_kind::ran, t, ms(70)));
+  BOOST_TEST(at(stage::store).in == 1u);
+  const auto stages = whole()["stages"];
+  BOOST_TEST(stages[4]["name"] == "upload");
+  BOOST_TEST(stages[4]["left"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_model_expected_stands_beside_what_was_measured) {
+  for (int i = 0; i < 3; ++i) {
+    auto way = whole_way(trial_of(of, i), ms(100 * i), measured(2));
+    if (i > 0) way.front().expected = search::foreseen{1.5, i == 1};
+    take(way);
+  }
+  const auto rows = whole()["sessions"][0]["rows"];
+  BOOST_TEST((rows["m"] == json{nullptr, 1.5, 1.5}));
+  BOOST_TEST((rows["x"] == json{0, 1, 2}));
+}
+
+BOOST_AUTO_TEST_CASE(trials_apart_are_the_same_as_those_inside) {
+  for (int i = 0; i < 5; ++i)
+    take(whole_way(trial_of(of, i), ms(100 * i), i == 2 ? failed(failure_kind::run_error) : measured(9 - i)));
+  model_cursor here;
+  const auto heads = json::parse(shown.json(here, ms(1000), model::row_form::apart));
+  BOOST_TEST(heads["sessions"][0]["count"] == 5);
+  BOOST_TEST(!heads["sessions"][0].contains("rows"));
+  BOOST_TEST((heads["sessions"][0]["values"] == whole()["sessions"][0]["values"]));
+  const auto bytes = shown.rows(1, 5);
+  BOOST_REQUIRE(bytes.has_value());
+  const std::size_t parameters = shown.sessions().at(1).names.size();
+  BOOST_TEST(bytes->size() == 5 * (8 * 2 + 4 * 8 + 2 * (1 + parameters) + 3));
+  double value = 0;
+  std::memcpy(&value, bytes->data() + 8, sizeof value);
+  BOOST_TEST(value == 8.0);
+  std::memcpy(&value, bytes->data() + 16, sizeof value);
+  BOOST_TEST(std::isnan(value));
+  BOOST_TEST(!shown.rows(1, 6).has_value());
+  BOOST_TEST(!shown.rows(2, 0).has_value());
+  // What comes later follows on.
+  take(whole_way(trial_of(of, 5), ms(600), measured(1)));
+  const auto news = json::parse(shown.json(here, ms(1100)));
+  BOOST_TEST(news["sessions"][0]["from"] == 5);
 }
 
 BOOST_AUTO_TEST_CASE(the_best_is_the_best_measured_for_the_goal_and_never_a_bound_or_a_failure) {

@@ -27,10 +27,13 @@ struct served_fixture {
     how.write_patience = std::chrono::milliseconds(200);
     if (change) change(how);
     served what;
-    what.view = [this] { return std::pair(std::string("{\"n\":1}"), views->last()); };
+    what.view = [this](bool) { return std::pair(std::string("{\"n\":1}"), views->last()); };
     what.trial = [](std::uint64_t session, std::uint64_t trial) -> std::optional<std::string> {
       if (session != 1) return std::nullopt;
       return "{\"trial\":" + std::to_string(trial) + "}";
+    };
+    what.rows = [](std::uint64_t session, std::uint64_t count) -> std::optional<std::string> {
+      return session == 1 && count <= 4 ? std::optional(std::string(count, '\0')) : std::nullopt;
     };
     what.store = [] { return std::string("null"); };
     what.metrics = [] { return std::string("attune_x 1\n"); };
@@ -89,6 +92,21 @@ BOOST_AUTO_TEST_CASE(it_serves_the_page_and_the_data) {
   BOOST_TEST(c.Get("/metrics")->body == "attune_x 1\n");
   for (const auto* none : {"/index.html", "/../etc/passwd", "/%2e%2e/etc/passwd", "/app/main.js", "/api"})
     BOOST_TEST(status(none) == 404, none);
+}
+
+BOOST_AUTO_TEST_CASE(columns_are_bytes_and_a_hub_alone_has_a_fleet) {
+  start();
+  auto c = client();
+  const auto bytes = c.Get("/api/rows?session=1&count=3");
+  BOOST_REQUIRE((bytes && bytes->status == 200));
+  BOOST_TEST(bytes->body == std::string(3, '\0'));
+  BOOST_TEST(bytes->get_header_value("Content-Type") == "application/octet-stream");
+  BOOST_TEST(status("/api/rows?session=1&count=5") == 404);
+  BOOST_TEST(status("/api/rows?session=2&count=1") == 404);
+  BOOST_TEST(status("/api/rows?session=1") == 400);
+  const auto fleet = c.Get("/api/fleet");
+  BOOST_REQUIRE((fleet && fleet->status == 200));
+  BOOST_TEST(fleet->body == "null");
 }
 
 BOOST_AUTO_TEST_CASE(every_answer_keeps_the_page_from_being_framed_or_scripted_from_elsewhere) {

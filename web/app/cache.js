@@ -1,6 +1,6 @@
 // What was known already, and what that saved.
 import { count, percent, bytes, duration, short, when, valueText } from './format.js';
-import { h, card, table } from './dom.js';
+import { h, card, table, scroller } from './dom.js';
 import { Plot, frame } from './plot.js';
 import { barsPlot } from './charts.js';
 
@@ -67,9 +67,9 @@ export function cacheView(app) {
     }
     return [...sums].map(([w, one]) => [app.view.doc.places[w]?.name ?? `place ${w}`, ...one]);
   };
-  const cost = h('div', { class: 'scroll' });
+  const cost = scroller('What a trial costs, by place, the table');
   const costCard = card('What a trial costs, by place', 'Time in a builder’s and a runner’s hands, of the trials that ran there; a remote place is a row like any other.', 'w8', cost);
-  const tasks = h('div', { class: 'scroll' });
+  const tasks = scroller('What the store holds, the table');
   const tasksCard = card('What the store holds', 'By task, in the order of their first record.', 'w12', tasks);
   const plots = [hits, gain, misses];
   const el = h('div', { class: 'grid' }, h('div', { class: 'w12' }, kpis), hits.el, gain.el, misses.el, costCard, tasksCard);

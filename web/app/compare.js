@@ -1,6 +1,6 @@
 // Sessions, strategies or devices side by side.
 import { count, duration, percent, quantity, short, when } from './format.js';
-import { h, card, table, segments, chip } from './dom.js';
+import { h, card, table, segments, chip, scroller } from './dom.js';
 import { Plot, frame, extent, tipLines } from './plot.js';
 import { bootstrapMean, mannWhitney, mean } from './stats.js';
 
@@ -92,9 +92,9 @@ export function compareView(app) {
   const mode = h('div', { class: 'tools' });
   overlay.el.tools.prepend(mode);
   mode.append(segments('Against', [['n', 'Trials'], ['t', 'Time']], axis, (v) => { axis = v; overlay.draw(); }), segments('Group', [['each', 'Each'], ['group', 'By strategy']], 'each', (v) => { grouped = v === 'group'; draw(); }));
-  const figures = h('div', { class: 'scroll' });
+  const figures = scroller('The figures, the table');
   const figuresCard = card('In numbers', 'To within 5 %: the trials until a result was that near to the best of all that are compared.', 'w12', figures);
-  const tests = h('div', { class: 'scroll' });
+  const tests = scroller('The tests, the table');
   const testsCard = card('Is the difference real?', 'Two-sided Mann–Whitney U test of the final bests (1947; exact for up to 25 sessions a side without ties, else the normal approximation). The share is the chance that a session of the first ended better than one of the second.', 'w12', tests);
 
   const fillFigures = () => {

@@ -13,10 +13,12 @@ class Column {
     for (let i = 0; i < values.length; i++) this.data[this.length + i] = values[i] === null ? missing : values[i];
     this.length = need;
   }
+  /** Takes over what came as it is. */
+  hold(data) { this.data = data; this.length = data.length; }
   get view() { return this.data.subarray(0, this.length); }
 }
 
-const KINDS = { n: Uint32Array, t: Float64Array, v: Float64Array, e: Uint8Array, c: Uint8Array, q: Float32Array, b: Float32Array, r: Float32Array, k: Float32Array, s: Float32Array, d: Float32Array, w: Int16Array };
+const KINDS = { n: Uint32Array, t: Float64Array, v: Float64Array, e: Uint8Array, c: Uint8Array, q: Float32Array, b: Float32Array, r: Float32Array, k: Float32Array, s: Float32Array, d: Float32Array, m: Float64Array, x: Uint8Array, w: Int16Array };
 
 /** How a trial ended, by its number in the columns. */
 export const ENDINGS = ['measured', 'bounded', 'invalid_config', 'build_error', 'build_timeout', 'run_error', 'run_timeout', 'wrong_output', 'bad_metric', 'device_lost', 'cancelled', 'internal'];
@@ -33,7 +35,12 @@ export class Session {
     this.improvements = []; // rows, each better than all before it
     this.seen = 0;
     this.orders = [];
+    this.count = 0; // trials that are still to be fetched; what comes meanwhile waits
+    this.waiting = [];
   }
+  /** Whether its trials are here. */
+  get loaded() { return this.count === 0; }
+  get total() { return Math.max(this.length, this.count); }
   get length() { return this.columns.n.length; }
   get sign() { return this.head.goal === 'maximize' ? -1 : 1; }
   col(name) { return this.columns[name].view; }
@@ -47,14 +54,42 @@ export class Session {
       this.values = doc.names.map(() => []);
       this.p = doc.names.map(() => new Column(Uint16Array));
     }
-    if (doc.values) doc.values.forEach((more, i) => this.values[i].push(...more));
+    if (doc.values) doc.values.forEach((more, i) => { for (const v of more) this.values[i].push(v); });
+    if (doc.count) { this.count = doc.count; return true; }
+    if (!this.loaded) {
+      if (doc.rows || doc.amended) this.waiting.push({ from: doc.from, rows: doc.rows, amended: doc.amended });
+      return true;
+    }
     if (doc.rows) {
       if (doc.from !== this.length) return false;
       for (const k of Object.keys(KINDS)) this.columns[k].append(doc.rows[k], NaN);
       doc.rows.p.forEach((more, i) => this.p[i].append(more, 0));
     }
-    if (doc.amended) {
-      for (const [row, value] of doc.amended) this.columns.v.data[row] = value;
+    return this.improve(doc.amended);
+  }
+
+  /** Its first trials, as the server gives them: columns of numbers, the wide ones first. */
+  hold(bytes) {
+    const n = this.count;
+    let at = 0;
+    const next = (Kind) => { const one = new Kind(bytes, at, n); at += one.byteLength; return one; };
+    for (const k of ['v', 'm']) this.columns[k].hold(next(Float64Array));
+    const floats = {};
+    for (const k of ['t', 'q', 'b', 'r', 'k', 's', 'd']) floats[k] = next(Float32Array);
+    this.columns.t.hold(Float64Array.from(floats.t));
+    for (const k of ['q', 'b', 'r', 'k', 's', 'd']) this.columns[k].hold(floats[k]);
+    this.columns.n.hold(next(Uint32Array));
+    this.columns.w.hold(next(Int16Array));
+    for (const p of this.p) p.hold(next(Uint16Array));
+    for (const k of ['e', 'c', 'x']) this.columns[k].hold(next(Uint8Array));
+    this.count = 0;
+    this.improve();
+    return this.waiting.splice(0).every((doc) => this.take(doc));
+  }
+
+  improve(amended) {
+    if (amended) {
+      for (const [row, value] of amended) this.columns.v.data[row] = value;
       this.improvements = [];
       this.seen = 0;
     }
@@ -112,6 +147,7 @@ export class View {
     this.spans = [];
     this.began = 0;
     this.store = null;
+    this.fleet = null;
   }
   /** Takes a text of the server's in; false where something between is missing. */
   take(doc) {

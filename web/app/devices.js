@@ -1,14 +1,29 @@
 // Places, what they do, and what the machine does to measurements.
 import { count, duration, percent, short, quantity } from './format.js';
-import { h, card, table, chip, segments } from './dom.js';
+import { h, card, table, chip, segments, scroller } from './dom.js';
 import { Plot, frame, extent, tipLines, scale } from './plot.js';
 import { trialTip } from './charts.js';
 import { quantile, sortedNumbers } from './stats.js';
 import { ticks } from './format.js';
 
 export function devicesView(app) {
-  const places = h('div', { class: 'scroll' });
+  const places = scroller('Places, the table');
   const placesCard = card('Places', 'Slots run and time, one trial each; builders build.', 'w12', places);
+
+  // Of a hub: the devices of its agents, and the jobs of its clients.
+  const fleet = scroller('The fleet, the table');
+  const fleetCard = card('The fleet', 'The devices whose agents have come to this hub.', 'w8', fleet);
+  const jobs = scroller('Jobs, the table');
+  const jobsCard = card('Jobs', 'What clients have sent, under way.', 'w4', jobs);
+  const STATES = { ready: 'good', draining: 'info', lost: 'bad', banned: 'bad' };
+  const fillFleet = () => {
+    const f = app.view.fleet;
+    fleetCard.style.display = jobsCard.style.display = f ? '' : 'none';
+    if (!f) return;
+    fleet.replaceChildren(table([{ title: 'Device' }, { title: 'State' }, { title: 'Busy', num: true }, { title: 'Heard', num: true, small: false }, { title: 'Noise', num: true, small: false }, { title: 'Runs', num: true }, { title: 'Lost', num: true, small: false }, { title: 'Runs now, or its last error', kind: 'wrap', small: false }],
+      f.devices.map((d) => ({ cells: [h('b', { text: d.name, title: `${Object.entries(d.labels).map(([k, v]) => `${k}=${v}`).join(' ')} ${d.address}` }), chip(d.state, STATES[d.state] ?? ''), `${count(d.busy)} of ${count(d.slots)}`, d.heard_s === null ? '–' : `${duration(d.heard_s)} ago`, d.noise === null ? '–' : `±${percent(d.noise)}`, count(d.runs), count(d.lost), d.holds.length ? h('code', { text: d.holds.join('; ') }) : d.error ? chip(d.error, 'bad') : ''] })), 'No agent has come yet: attune agent --hub ADDR:PORT'));
+    jobs.replaceChildren(table([{ title: 'Job', kind: 'wrap' }], [...f.jobs.map((j) => ({ cells: [j] })), ...f.quarantined.map((q) => ({ cells: [[chip('quarantined', 'bad'), ' ', q]] }))], 'No job is under way.'));
+  };
 
   /** What the timeline shows: of a live session what the monitor saw, else what the records say of the runs. */
   const spans = () => {
@@ -92,7 +107,7 @@ export function devicesView(app) {
   });
   const drift = scatter('Drift of the machine', 'How much slower than at first the reference configuration ran, as it was known when each trial ended.', 'd', 1, (v) => percent(v), false);
   const spread = scatter('Spread of the measurements', 'Half the 95 % interval of the median, as a share of it.', 's', 2, (v) => percent(v), true);
-  const decisions = h('div', { class: 'scroll' });
+  const decisions = scroller('Decisions and troubles, the table');
   let which = 'all';
   const decisionsCard = card('Decisions and troubles', 'What the controller and the strategies decided, and why; the newest first.', 'w12', decisions);
   decisionsCard.tools.append(segments('Whose', [['all', 'All'], ['machine', 'The machine’s'], ['session', 'This session’s']], which, (v) => { which = v; fill(); }));
@@ -102,8 +117,9 @@ export function devicesView(app) {
     const rows = app.view.decisions.filter((d) => which === 'all' || (which === 'session') === (s && d.session === s.number)).slice(-200).reverse();
     decisions.replaceChildren(table([{ title: 'At', num: true }, { title: '' }, { title: 'What and why', kind: 'wrap' }], rows.map((d) => ({ cells: [duration(d.at_s), chip(...(KINDS[d.kind] ?? [d.kind])), d.text] })), app.live ? 'No decision yet.' : 'Decisions are told while a search runs; the store keeps what came of them.'));
   };
-  const el = h('div', { class: 'grid' }, placesCard, timeline.el, drift.el, spread.el, decisionsCard);
+  const el = h('div', { class: 'grid' }, fleetCard, jobsCard, placesCard, timeline.el, drift.el, spread.el, decisionsCard);
   return { el, update(heavy) {
+    fillFleet();
     const now = app.view.doc.now ?? 0;
     const s = app.session();
     const used = new Map();

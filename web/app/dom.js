@@ -86,13 +86,16 @@ export function card(title, what, width, ...children) {
   return el;
 }
 
-/** A table; a row that leads somewhere is a button for the keyboard too. */
+/** What a long table is scrolled in, by the keyboard too. */
+export function scroller(label) { return h('div', { class: 'scroll', role: 'group', tabindex: '0', 'aria-label': label }); }
+
+/** A table; a row that leads somewhere can be clicked, and has a button in its first cell for the keyboard. */
 export function table(columns, rows, empty = 'Nothing yet.') {
   if (rows.length === 0) return h('p', { class: 'empty', text: empty });
   return h('table', {},
-    h('thead', {}, h('tr', {}, columns.map((c) => h('th', { scope: 'col', class: `${c.num ? 'num' : ''} ${c.small === false ? 'hide-small' : ''}` }, c.title)))),
-    h('tbody', {}, rows.map((r) => h('tr', r.go ? { class: 'go', tabindex: '0', role: 'button', 'aria-label': r.label, onclick: r.go, onkeydown: (e) => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); r.go(); } } } : {},
-      r.cells.map((cell, i) => h('td', { class: `${columns[i].num ? 'num' : ''} ${columns[i].kind ?? ''} ${columns[i].small === false ? 'hide-small' : ''}` }, cell))))));
+    h('thead', {}, h('tr', {}, columns.map((c) => h('th', { scope: 'col', class: `${c.num ? 'num' : ''} ${c.small === false ? 'hide-small' : ''}` }, c.title || h('span', { class: 'visually-hidden', text: 'Mark' }))))),
+    h('tbody', {}, rows.map((r) => h('tr', r.go ? { class: 'go', onclick: r.go } : {},
+      r.cells.map((cell, i) => h('td', { class: `${columns[i].num ? 'num' : ''} ${columns[i].kind ?? ''} ${columns[i].small === false ? 'hide-small' : ''}` }, r.go && i === 0 ? h('button', { type: 'button', class: 'row-button', 'aria-label': r.label }, cell) : cell))))));
 }
 
 export function chip(text, kind = '') { return h('span', { class: `chip ${kind}`, text }); }

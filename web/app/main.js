@@ -75,7 +75,7 @@ function fillPicker() {
 function pickSession() {
   if (picked && session && view.sessions.has(session.number)) { session = view.sessions.get(session.number); return; }
   const all = view.list;
-  session = all.findLast((s) => !s.head.ended && s.length) ?? all.findLast((s) => s.length) ?? all[all.length - 1] ?? null;
+  session = all.findLast((s) => !s.head.ended && s.total) ?? all.findLast((s) => s.total) ?? all[all.length - 1] ?? null;
 }
 
 function show(id) {
@@ -103,7 +103,10 @@ function refresh(now = false) {
   const every = !session ? 500 : session.length > 50000 ? 4000 : session.length > 5000 ? 2000 : 900;
   const due = now || performance.now() - lastHeavy > every;
   if (document.hidden && !now) return;
+  // A row that has the focus keeps it, though its table is made anew.
+  const held = document.activeElement?.closest?.('.row-button')?.getAttribute('aria-label');
   shown.update(due);
+  if (held && !place.contains(document.activeElement)) place.querySelector(`.row-button[aria-label="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
   if (due) lastHeavy = performance.now();
   else if (!waiting) waiting = setTimeout(() => { waiting = null; refresh(); }, every);
 }
@@ -115,23 +118,57 @@ let stream = null;
 async function loadStore() {
   try { const r = await fetch('/api/store'); if (r.ok) view.store = await r.json(); } catch { /* it is shown without */ }
 }
+/** Of a hub: its devices and jobs. */
+async function loadFleet() {
+  try {
+    const r = await fetch('/api/fleet');
+    if (!r.ok) return;
+    const fleet = await r.json();
+    if (!fleet && !view.fleet) { clearInterval(fleets); return; }
+    view.fleet = fleet ?? view.fleet;
+    refresh();
+  } catch { /* it is tried again */ }
+}
+/** The trials follow what they come to: those of the session that is shown, then the others, one by one. */
+let fetching = null;
+async function loadRows() {
+  const mine = fetching = {};
+  for (;;) {
+    const wanted = session && !session.loaded ? session : view.list.findLast((s) => !s.loaded);
+    if (!wanted) return;
+    const r = await fetch(`/api/rows?session=${wanted.number}&count=${wanted.count}`);
+    const bytes = r.ok ? await r.arrayBuffer() : null;
+    if (fetching !== mine) return;
+    if (!bytes || !wanted.hold(bytes)) throw new Error('the trials do not fit');
+    if (wanted === session) refresh(true);
+    else refresh();
+    if (wanted === session && !app.allPaint) app.allPaint = performance.now();
+  }
+}
+
+let fleets = null;
 let loading = false;
 async function load() {
   if (loading) return;
   loading = true;
   try {
-    const r = await fetch('/api/view');
+    const r = await fetch('/api/view?rows=apart');
     if (r.status === 401) { setLive('off', 'a token is needed'); document.querySelector('.loading')?.replaceChildren('A token is needed: open the address that attune has printed.'); return; }
     if (!r.ok) throw new Error(String(r.status));
     const doc = await r.json();
-    const store = view.store;
+    const { store, fleet } = view;
     view.take(doc.view);
     view.store = store;
+    view.fleet = fleet;
     pickSession();
     begin();
     fillPicker();
     refresh(true);
+    loadRows().catch(() => { if (stream) { stream.close(); stream = null; setTimeout(load, 2000); } });
     loadStore().then(() => refresh(true));
+    clearInterval(fleets);
+    fleets = setInterval(() => { if (!document.hidden && stream) loadFleet(); }, 2000);
+    loadFleet();
     follow(doc.boot, doc.seq);
   } catch {
     setLive('off', 'the server is gone; trying again');
@@ -161,10 +198,11 @@ function begin() {
   if (begun) return;
   begun = true;
   document.getElementById('app').replaceChildren(h('div', { class: 'shell' },
-    h('div', { class: 'side' }, h('div', { class: 'brand' }, logo(), 'Attune'), nav, h('div', { class: 'foot' }, h('div', { class: 'live', role: 'status' }, dot, liveText), h('div', { class: 'small-buttons' }, themeButton))), main));
+    h('header', { class: 'side' }, h('div', { class: 'brand' }, logo(), 'Attune'), nav, h('div', { class: 'foot' }, h('div', { class: 'live', role: 'status' }, dot, liveText), h('div', { class: 'small-buttons' }, themeButton))), main));
   setTheme(document.documentElement.dataset.theme ?? 'light');
   show(location.hash.slice(1));
   app.firstPaint = performance.now();
+  if (inlined) app.allPaint = app.firstPaint;
 }
 
 let wanted = null;

@@ -108,15 +108,24 @@ export function parallelPlot(app, brush) {
           if (counts[k] > 0) { lines.push([i, Math.floor(k / r.size), k % r.size, counts[k], best[k]]); if (counts[k] > most) most = counts[k]; } else if (others[k]) dim.push([i, Math.floor(k / r.size), k % r.size]);
         }
       }
-      const draw = (i, from, to, style) => {
-        const x0 = g.x(i);
-        const x1 = g.x(i + 1);
-        s.line([x0, x1], [y(a.axes[i], from), y(a.axes[i + 1], to)], style);
-      };
-      for (const [i, from, to] of dim) draw(i, from, to, { colour: t.series[7], width: 0.7, alpha: 0.1 });
-      lines.sort((p, q) => p[4] - q[4]);
-      for (const [i, from, to, c, b] of lines)
-        draw(i, from, to, { colour: ramp(b < 0 ? 0 : t.dark ? 0.12 + 0.88 * b : b * 0.93), width: 0.6 + 2.6 * Math.sqrt(c / most), alpha: b < 0 ? 0.18 : 0.22 + 0.7 * b ** 3 });
+      const place4 = (i, from, to) => [g.x(i), y(a.axes[i], from), g.x(i + 1), y(a.axes[i + 1], to)];
+      s.segments(dim.map(([i, from, to]) => place4(i, from, to)), { colour: t.series[7], width: 0.7, alpha: 0.18 });
+      // Lines that look alike are drawn at once: a stroke costs far more than a line in it.
+      const TONES = 24;
+      const WIDTHS = 5;
+      const alike = new Map();
+      for (const [i, from, to, c, b] of lines) {
+        const tone = b < 0 ? -1 : Math.round(b * (TONES - 1));
+        const wide = Math.ceil(Math.sqrt(c / most) * WIDTHS);
+        const key = tone * (WIDTHS + 1) + wide;
+        let group = alike.get(key);
+        if (!group) alike.set(key, (group = { tone, wide, list: [] }));
+        group.list.push(place4(i, from, to));
+      }
+      for (const { tone, wide, list } of [...alike.values()].sort((p, q) => p.tone - q.tone || p.wide - q.wide)) {
+        const b = tone / (TONES - 1);
+        s.segments(list, { colour: ramp(tone < 0 ? 0 : t.dark ? 0.12 + 0.88 * b : b * 0.93), width: 0.6 + 2.6 * wide / WIDTHS, alpha: tone < 0 ? 0.18 : 0.22 + 0.7 * b ** 3 });
+      }
       const gap = (g.right - g.left) / Math.max(1, n - 1);
       a.axes.forEach((axis, i) => {
         const x = g.x(i);

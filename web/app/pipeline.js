@@ -1,13 +1,13 @@
 // The way of the trials: where they are, how fast they go, where the time goes.
 import { count, duration, rate, percent, quantity, configText, short } from './format.js';
-import { h, card, table, chip, segments } from './dom.js';
+import { h, card, table, chip, segments, scroller } from './dom.js';
 import { theme } from './plot.js';
 import { barsPlot, columnsPlot, kindColours, phaseColours, phaseNames, kindOf } from './charts.js';
 import { ENDINGS } from './data.js';
 import { quantile, sortedNumbers } from './stats.js';
 
 const STAGES = [
-  ['cache', 'Cache', 'looked up', 5], ['flight', 'Joined', 'the same configuration is being measured already', 6], ['queue', 'Queue', 'for a builder or a slot', 7], ['build', 'Build', '', 4], ['run', 'Run', '', 0], ['store', 'Clean & store', 'until it is durable', 2], ['told', 'Told', 'from proposal to told', 3]];
+  ['cache', 'Cache', 'looked up', 5], ['flight', 'Joined', 'the same configuration is being measured already', 6], ['queue', 'Queue', 'for a builder or a slot', 7], ['build', 'Build', '', 4], ['upload', 'Upload', 'what was built, to an agent that does not have it', 1], ['run', 'Run', '', 0], ['store', 'Clean & store', 'until it is durable', 2], ['told', 'Told', 'from proposal to told', 3]];
 
 function stored(session) {
   // What no monitor has seen: the records' phases.
@@ -32,7 +32,8 @@ function stageCards(app) {
   const seen = app.view.doc.stages.some((s) => s.entered > 0);
   const session = app.session();
   const from = seen ? live : session ? stored(session) : live;
-  return STAGES.map(([key, name, what, colour]) => {
+  // Without agents elsewhere nothing is ever uploaded.
+  return STAGES.filter(([key]) => key !== 'upload' || from.upload?.entered || app.view.fleet).map(([key, name, what, colour]) => {
     const s = from[key] ?? { in: 0, left: 0 };
     const passed = key === 'told' ? s.entered ?? s.left : s.left;
     const facts = [];
@@ -79,7 +80,7 @@ export function pipelineView(app) {
   const flow = h('div', { class: 'flow' });
   const strip = summaryStrip(app);
   let filter = 'all';
-  const list = h('div', { class: 'scroll', style: { 'max-height': '420px' } });
+  const list = scroller('Trials, the table');
 
   const throughput = columnsPlot({ title: 'Trials ended over time', width: 'w8', what: 'By how they ended, over the whole session.', yLabel: 'trials', yFmt: (v) => short(v), make(t, w = 700) {
     const s = app.session();
@@ -149,5 +150,5 @@ export function pipelineView(app) {
   const flowCard = card('From proposal to told', 'How many trials are at each step now, how many have passed it, and how long they took. Credits hold back the strategy: nothing piles up.', 'w12', flow);
   const plots = [throughput, time, failures];
   const el = h('div', { class: 'grid' }, h('div', { class: 'w12' }, strip), flowCard, throughput.el, h('div', { class: 'w4', style: { display: 'grid', gap: '16px' } }, time.el, failures.el), trials);
-  return { el, update(heavy) { strip.update(); flow.replaceChildren(...stageCards(app)); if (heavy) { fill(); plots.forEach((p) => p.draw()); } } };
+  return { el, update(heavy) { strip.update(); const stages = stageCards(app); flow.style.setProperty('--stages', stages.length); flow.replaceChildren(...stages); if (heavy) { fill(); plots.forEach((p) => p.draw()); } } };
 }

@@ -33,6 +33,15 @@ class CanvasSurface {
     }
     c.stroke(); c.setLineDash([]); c.globalAlpha = 1;
   }
+  /** Lines of one style: a list of [x0, y0, x1, y1]. */
+  segments(list, { colour, width = 1.5, alpha = 1 }) {
+    const c = this.ctx;
+    c.globalAlpha = alpha; c.strokeStyle = colour; c.lineWidth = width;
+    c.beginPath();
+    for (const [x0, y0, x1, y1] of list) { c.moveTo(x0, y0); c.lineTo(x1, y1); }
+    c.stroke();
+    c.globalAlpha = 1;
+  }
   area(xs, lows, highs, { colour, alpha = 0.18 }) {
     const c = this.ctx;
     c.globalAlpha = alpha; c.fillStyle = colour; c.beginPath();
@@ -91,6 +100,10 @@ class SvgSurface {
       d += `${i === 0 ? 'M' : 'L'}${SvgSurface.n(xs[i])},${SvgSurface.n(ys[i])}`;
     }
     this.out.push(`<path d="${d}" fill="none" stroke="${colour}" stroke-width="${width}" stroke-linejoin="round"${alpha < 1 ? ` opacity="${alpha}"` : ''}${dash ? ` stroke-dasharray="${dash.join(' ')}"` : ''}/>`);
+  }
+  segments(list, { colour, width = 1.5, alpha = 1 }) {
+    const d = list.map((l) => `M${SvgSurface.n(l[0])},${SvgSurface.n(l[1])}L${SvgSurface.n(l[2])},${SvgSurface.n(l[3])}`).join('');
+    if (d) this.out.push(`<path d="${d}" fill="none" stroke="${colour}" stroke-width="${width}"${alpha < 1 ? ` opacity="${alpha}"` : ''}/>`);
   }
   area(xs, lows, highs, { colour, alpha = 0.18 }) {
     const points = [];

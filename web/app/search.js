@@ -1,8 +1,8 @@
 // Where the search stands and where it has looked.
 import { count, duration, percent, quantity, short, valueText, configText } from './format.js';
-import { h, card, segments, selectBox, table } from './dom.js';
+import { h, card, segments, selectBox, table, scroller } from './dom.js';
 import { Plot, frame, ramp, extent, tipLines } from './plot.js';
-import { valuesPlot, barsPlot } from './charts.js';
+import { valuesPlot, barsPlot, columnsPlot } from './charts.js';
 import { parallelPlot, brushMask } from './parallel.js';
 import { Forest } from './forest.js';
 import { kendall } from './stats.js';
@@ -197,6 +197,71 @@ export function searchView(app) {
     },
     data: () => [['after_trials', 'measured', 'predicted'], (learned?.blocks ?? []).flatMap((b) => b.actual.map((v, i) => (learned.positive ? [b.after, Math.exp(v), Math.exp(b.guess[i])] : [b.after, v, b.guess[i]])))],
   });
+  // What the strategy's own model took for the values, where it has one and somebody has watched.
+  const FEWEST = 8;
+  /** The measured trials that a model had looked at, in their order: blocks of equal number. */
+  const foreseen = () => {
+    const s = app.session();
+    if (!s) return null;
+    const m = s.col('m');
+    const e = s.col('e');
+    const rows = [];
+    for (let i = 0; i < s.length; i++) if (e[i] === 0 && Number.isFinite(m[i])) rows.push(i);
+    if (rows.length < FEWEST) return null;
+    const step = Math.max(FEWEST, Math.ceil(rows.length / 6));
+    const v = s.col('v');
+    const blocks = [];
+    for (let from = 0; from < rows.length; from += step) {
+      // A short rest goes with the block before it.
+      const to = rows.length - from - step < FEWEST ? rows.length : from + step;
+      const some = rows.slice(from, to);
+      blocks.push({ rows: some, tau: kendall(some.map((r) => m[r]), some.map((r) => v[r])) });
+      if (to === rows.length) break;
+    }
+    return { s, m, v, rows, blocks, positive: rows.every((r) => m[r] > 0 && v[r] > 0) };
+  };
+  const toneOf = (i, n) => ramp(n > 1 ? 0.92 * i / (n - 1) : 0.5);
+  const own = new Plot({
+    title: 'The model’s prediction against the measurement', width: 'w6', height: 320,
+    what: 'What the strategy’s model expected of a trial when it was proposed, against what was measured then. Rank quality is Kendall’s τ, block by block in the order of the trials.',
+    legend: () => { const d = foreseen(); return d ? d.blocks.map((b, i) => [toneOf(i, d.blocks.length), `trials ${count(d.s.columns.n.data[b.rows[0]])} to ${count(d.s.columns.n.data[b.rows[b.rows.length - 1]])}: τ ${short(b.tau, 2)}`]) : []; },
+    says: () => { const d = foreseen(); return d ? `Kendall's tau by block ${d.blocks.map((b) => short(b.tau, 2)).join(', ')}` : 'No prediction'; },
+    paint(s, w, hh, t) {
+      const d = foreseen();
+      if (!d) { s.text('No prediction yet', w / 2, hh / 2, { colour: t.faint, align: 'center' }); return null; }
+      // Of expectations that are far off, the axis shows as much as of the measurements.
+      const [lo, hi] = extent(d.rows.map((r) => d.v[r]), { log: d.positive });
+      const clip = (x) => Math.min(hi, Math.max(lo, x));
+      const unit = d.s.head.unit;
+      const f = frame(s, w, hh, t, { lo, hi, log: d.positive, label: 'measured', fmt: (v) => quantity(v, unit) }, { lo, hi, log: d.positive, label: 'expected', fmt: (v) => quantity(v, unit) });
+      s.line([f.sx(lo), f.sx(hi)], [f.sy(lo), f.sy(hi)], { colour: t.faint, width: 1, dash: [4, 4] });
+      d.blocks.forEach((b, i) => s.dots(b.rows.map((r) => f.sx(d.v[r])), b.rows.map((r) => f.sy(clip(d.m[r]))), { colour: toneOf(i, d.blocks.length), radius: d.rows.length > 1500 ? 1.6 : 2.6, alpha: 0.75 }));
+      return { f, d, clip };
+    },
+    hit(x, y, { f, d, clip }) {
+      let found = -1;
+      let near = 100;
+      for (const r of d.rows) { const k = (f.sx(d.v[r]) - x) ** 2 + (f.sy(clip(d.m[r])) - y) ** 2; if (k < near) { near = k; found = r; } }
+      return found < 0 ? null : { html: tipLines(`Trial ${count(d.s.columns.n.data[found])}`, [['expected', quantity(d.m[found], d.s.head.unit, 4)], ['measured', quantity(d.v[found], d.s.head.unit, 4)]]), go: () => app.openTrial(d.s.number, d.s.columns.n.data[found]) };
+    },
+    data: () => { const d = foreseen(); return [['trial', 'expected', 'measured', 'explores'], d ? d.rows.map((r) => [d.s.columns.n.data[r], d.m[r], d.v[r], d.s.columns.x.data[r] === 2 ? 1 : 0]) : []]; },
+  });
+  const share = columnsPlot({
+    title: 'Offline and online', width: 'w6', height: 320,
+    what: 'Whose idea the trials were: chosen by the model out of the many that it was asked about without measuring (offline), or measured to learn from them (online): the start, moves and draws without a model’s word.',
+    yLabel: 'share', yFmt: (v) => percent(v, 0),
+    make(t, w = 700) {
+      const one = app.session();
+      if (!one || one.length < 2) return null;
+      const n = Math.max(4, Math.min(40, Math.floor(w / 18), Math.floor(one.length / 2)));
+      const x = one.col('x');
+      const bins = [new Float64Array(n), new Float64Array(n)];
+      const all = new Float64Array(n);
+      for (let i = 0; i < one.length; i++) { const k = Math.min(n - 1, Math.floor(i / one.length * n)); bins[x[i] === 1 ? 0 : 1][k]++; all[k]++; }
+      for (const b of bins) for (let k = 0; k < n; k++) b[k] /= Math.max(1, all[k]);
+      return { lo: 1, hi: one.length, fmt: (v) => count(Math.round(v)), label: 'trials', series: [['chosen by the model (offline)', t.series[6] ?? '', bins[0]], ['measured to learn (online)', t.series[0] ?? '', bins[1]]] };
+    },
+  });
   const breathe = () => new Promise((go) => setTimeout(go, 0));
   const learn = async () => {
     const s = app.session();
@@ -237,7 +302,7 @@ export function searchView(app) {
     predicted.draw();
   };
 
-  const finals = h('div', { class: 'scroll' });
+  const finals = scroller('Measured side by side, the table');
   const finalsCard = card('Measured side by side', 'At the end the best run again, in turns, before a winner is named.', 'w12', finals);
   const strip = summaryStrip(app);
   const how = h('section', { class: 'card w4', 'aria-label': 'The search' });
@@ -256,7 +321,7 @@ export function searchView(app) {
       h('h3', { class: 'label', text: 'Best configuration', style: { 'font-size': '12.5px', color: 'var(--soft)', margin: '12px 0 5px' } }),
       h('div', { class: 'config' }, Object.entries(hd.best_config ?? {}).map(([k, v]) => h('span', {}, h('em', { text: `${k} ` }), h('b', { text: valueText(v) })))));
   };
-  const el = h('div', { class: 'grid' }, h('div', { class: 'w12' }, strip), values.el, how, parallel.el, heat.el, h('div', { class: 'w6', style: { display: 'grid', gap: '16px' } }, importance.el, predicted.el), finalsCard);
+  const el = h('div', { class: 'grid' }, h('div', { class: 'w12' }, strip), values.el, how, parallel.el, heat.el, h('div', { class: 'w6', style: { display: 'grid', gap: '16px' } }, importance.el, predicted.el), own.el, share.el, finalsCard);
   let shown = null;
   return { el, update(heavy) {
     const s = app.session();
@@ -273,6 +338,9 @@ export function searchView(app) {
     said();
     importance.draw();
     predicted.draw();
+    const models = foreseen() !== null;
+    own.el.style.display = share.el.style.display = models ? '' : 'none';
+    if (models) { own.draw(); share.draw(); }
     learn();
     const rows = s?.head.side_by_side ?? [];
     finalsCard.style.display = rows.length ? '' : 'none';

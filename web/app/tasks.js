@@ -1,6 +1,6 @@
 // Many tasks: what each has had and what that brought.
 import { count, duration, percent, quantity, short, when } from './format.js';
-import { h, card, table, chip } from './dom.js';
+import { h, card, table, chip, scroller } from './dom.js';
 import { Plot, frame, extent } from './plot.js';
 import { barsPlot } from './charts.js';
 
@@ -13,7 +13,7 @@ const gainOf = (s) => {
 };
 
 export function tasksView(app) {
-  const list = h('div', { class: 'scroll' });
+  const list = scroller('Sessions, the table');
   const tasks = card('Sessions', 'A session is a task with a strategy and a seed. Choose one to look at it in the other views.', 'w12', list);
   const spent = (s) => s.head.build_s + s.head.run_s;
   const recent = () => app.view.list.filter((s) => s.length > 0).slice(-20);

@@ -11,7 +11,7 @@ function findRow(session, trial) {
   return n.indexOf(trial);
 }
 
-const STEP_WORDS = { proposed: 'proposed by the strategy', cache_hit: 'the cache knew it', joined_flight: 'another is measuring it just now', queued: 'given to the scheduler', build_started: 'build begins', built: 'build ended', run_started: 'run begins', ran: 'run ended', retried: 'to be tried again', quarantined: 'not tried again', recorded: 'on the disk', told: 'the strategy knows', estimated: 'estimated, not measured' };
+const STEP_WORDS = { proposed: 'proposed by the strategy', cache_hit: 'the cache knew it', joined_flight: 'another is measuring it just now', queued: 'given to the scheduler', build_started: 'build begins', built: 'build ended', upload_started: 'the agent fetches it', uploaded: 'the agent has it', run_started: 'run begins', ran: 'run ended', retried: 'to be tried again', quarantined: 'not tried again', recorded: 'on the disk', told: 'the strategy knows', estimated: 'estimated, not measured' };
 
 function samplesStrip(samples, unit, t) {
   if (!samples || samples.length < 2) return null;
@@ -91,7 +91,7 @@ export async function openTrial(app, number, trial) {
   }
   const inside = h('div', { style: { display: 'contents' } }, body(app, session, row, null));
   const shut = h('button', { type: 'button', class: 'icon-button', onclick: close, 'aria-label': 'Close' }, 'Close');
-  const drawer = h('aside', { class: 'drawer', role: 'dialog', 'aria-modal': 'true', 'aria-label': title }, h('header', {}, h('div', {}, h('h2', { text: title }), mark), shut), inside);
+  const drawer = h('div', { class: 'drawer', role: 'dialog', 'aria-modal': 'true', 'aria-label': title }, h('div', { class: 'drawer-head' }, h('div', {}, h('h2', { text: title }), mark), shut), inside);
   document.body.append(veil, drawer);
   document.addEventListener('keydown', keys);
   shut.focus();
