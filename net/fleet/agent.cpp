@@ -103,7 +103,7 @@ void agent::take(std::string_view body) {
   Envelope message;
   status done;
   if (const auto part = let_in_ ? read_part(body) : std::nullopt) {
-    heard_ = options_.clock.monotonic();
+    heard_ = options_.clock->monotonic();
     done = bring_->take(*part);
   } else if (!message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
     done = bad_message("a message cannot be read");
