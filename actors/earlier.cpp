@@ -77,7 +77,7 @@ result<std::vector<earlier_result>> earlier_results(const storage::store& from, 
       earlier_result found{std::move(*config), {}, r};
       found.key = measurement_key(of.identity, found.config.canonical());
       found.from.result.notes.push_back(note_of(lacking, found.config));
-      if (const auto at = newest.find(found.key); at == newest.end() || at->second.from.id < r.id)
+      if (const auto at = newest.find(found.key); at == newest.end() || newer(r, at->second.from))
         newest.insert_or_assign(found.key, std::move(found));
       return true;
     });

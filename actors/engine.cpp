@@ -210,12 +210,12 @@ watcher_actor::behavior_type watcher(watcher_actor::pointer, std::function<void(
 
 } // namespace
 
-std::string session_id(const task& of, bool near, bool shared) {
+std::string session_id(const task& of, bool shared) {
   std::string form = "session/1:";
   form += of.identity.task_key.view();
   form += sha256(space_form(of.spec)).view();
   form += std::to_string(of.spec.search.seed) + ":" + of.spec.search.strategy;
-  if (near) form += ":near";
+  if (of.spec.search.near) form += ":near";
   if (shared) form += ":shared";
   return truncate(sha256(form)).hex();
 }
@@ -673,7 +673,7 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
   if (!limits.trials && !limits.time && part == nullptr) limits.trials = default_trials;
   limits.always_default = part != nullptr;
 
-  const std::string id = session_id(*request.of, request.near, part != nullptr);
+  const std::string id = session_id(*request.of, part != nullptr);
   search::strategy_options how;
   how.seed = spec.search.seed;
   how.budget = limits.trials ? limits.trials : part != nullptr ? part->trials_each : std::nullopt;
@@ -708,10 +708,10 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
 
   auto setup = std::make_shared<tuner_setup>();
   setup->session = {number, request.by_caller ? measuring::by_caller : measuring::by_runners, request.remeasure,
-                    store && store->knows_workload(request.of->identity.workload_key), request.near};
+                    store && store->knows_workload(request.of->identity.workload_key), spec.search.near};
   setup->search = std::make_unique<search::tuning>(request.of, request.over, std::move(*strategy), limits, number);
-  if (request.near) setup->search->estimate_near(spec.measure.accepted_noise());
-  if (request.near && view && !request.remeasure) {
+  if (spec.search.near) setup->search->estimate_near(spec.measure.accepted_noise());
+  if (spec.search.near && view && !request.remeasure) {
     // What other sessions had measured when this one began, and no more: it comes to the same each time.
     const auto read = view->records_of(request.of->identity.task_key, [&](const storage::record& r) {
       if (r.id <= records_before) setup->search->known_near(r.config, r.key, r.result);
@@ -737,7 +737,7 @@ result<std::shared_ptr<session::impl>> engine::impl::open(const tuning_request& 
     entry.budget = how.budget;
     entry.started = system_time().wall();
     entry.records_before = records_before;
-    entry.estimates = request.near;
+    entry.estimates = spec.search.near;
     if (part != nullptr) entry.spent = part->spent;
     const auto begun = store->begin_session(entry);
     if (!begun) return begun.err();
@@ -858,7 +858,7 @@ result<joint_session> engine::tune_together(const joint_request& request) {
     if (const auto good = validate(one); !good) return good.err();
     allocator_member m;
     m.of = one.of;
-    m.session = session_id(*one.of, one.near, true);
+    m.session = session_id(*one.of, true);
     for (const auto& other : setup->members)
       if (other.session == m.session)
         return error{errc::invalid_spec, "task '" + one.of->spec.name + "' is given twice", one.of->spec.file};

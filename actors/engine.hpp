@@ -81,9 +81,6 @@ struct tuning_request {
   search::space_ptr over;
   bool remeasure = false; ///< forget the session, measure everything anew
   bool by_caller = false; ///< the caller measures: session::ask and session::tell
-  /// What lies between two equal measurements is estimated, not measured (search/near_reuse.hpp), as far as that is
-  /// within the noise that the spec accepts (measure.tolerance; 2 % where it says nothing).
-  bool near = false;
   /// The most trials that it has in flight; 0: its share of engine_options::in_flight.
   std::uint32_t in_flight = 0;
 };
@@ -173,6 +170,6 @@ struct joint_request {
 
 /// The session's name in the store: a digest of task, space (parameters, constraints), strategy and seed, and of
 /// whether it may estimate. One that shares a budget has another.
-std::string session_id(const task& of, bool near = false, bool shared = false);
+std::string session_id(const task& of, bool shared = false);
 
 } // namespace attune::actors

@@ -20,22 +20,27 @@ search::observation observed(const outcome& o, goal direction) {
 status add_records(const storage::store& from, const storage::task_entry& of, const search::space& over,
                    std::uint32_t source, double similarity, storage::record_id up_to,
                    std::vector<search::prior_record>& to) {
-  std::vector<search::prior_record> all;
-  std::vector<key128> keys;
+  struct found {
+    key128 key;
+    nanoseconds at{0};
+    search::prior_record record;
+  };
+  std::vector<found> all;
   auto read = from.records_of(of.task, [&](const storage::record& r) {
     if (r.id > up_to) return false;
     auto p = over.to_point(r.config);
     if (!p || !over.contains(*p)) return true;
     const auto what = observed(r.result, of.direction);
     if (what.what == search::observation::status::dropped) return true;
-    all.push_back({std::move(*p), what, source, similarity});
-    keys.push_back(r.key);
+    all.push_back({r.key, r.counts_from, {std::move(*p), what, source, similarity}});
     return true;
   });
   if (!read) return read;
+  // The newest of each, the last in front; they come in the order of writing.
+  std::stable_sort(all.begin(), all.end(), [](const found& a, const found& b) { return a.at < b.at; });
   std::set<key128> seen;
-  for (std::size_t i = all.size(); i-- > 0;)
-    if (seen.insert(keys[i]).second) to.push_back(std::move(all[i]));
+  for (auto it = all.rbegin(); it != all.rend(); ++it)
+    if (seen.insert(it->key).second) to.push_back(std::move(it->record));
   return {};
 }
 

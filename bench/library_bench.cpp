@@ -1,14 +1,21 @@
-// What the library costs: attune::tune a call of a free objective, a settled Live's decision.
+// What the library costs: attune::tune a call of a free objective, a settled Live's decision, the end of an engine.
 //   library_bench tune [CALLS [STRATEGY [IN_HAND]]]    library_bench live [SECONDS [THREADS]]
+//   library_bench shutdown [ROUNDS]
 #include "attune/attune.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -101,10 +108,76 @@ int live_cost(double seconds, int most) {
   return 0;
 }
 
+/// An engine ends in each phase of its life. Commands that must be killed: tests/actors/engine_test.cpp says what their
+/// end took.
+int shutdown_cost(int rounds) {
+  const auto folder = std::filesystem::temp_directory_path() / ("attune-shutdown-" + std::to_string(getpid()));
+  bool good = true;
+  for (const std::string phase : {"idle", "calling", "queueing", "asking", "training", "storing"}) {
+    std::vector<double> ms;
+    for (int n = 0; n < rounds && good; ++n) {
+      engine_options with;
+      if (phase == "storing") with.store = folder.string();
+      auto e = engine::start(with);
+      if (!e) return 1;
+      space s(phase);
+      const auto x = s.integers("x", 0, 1'000'000), y = s.integers("y", 0, 1000);
+      std::atomic<int> calls{0};
+      const auto seed = static_cast<std::uint64_t>(n + 1);
+      const auto held = [&](config_view, const std::stop_token& stop) -> answer {
+        ++calls;
+        std::mutex m;
+        std::condition_variable_any changed;
+        std::unique_lock guard(m);
+        changed.wait(guard, stop, [] { return false; });
+        return 1.0;
+      };
+      const auto quick = [&](config_view c) {
+        ++calls;
+        return 1.0 + static_cast<double>(c[x] % 977 + c[y]);
+      };
+      const auto begun = [&](int of) {
+        while (calls < of) std::this_thread::yield();
+      };
+      std::vector<session> all;
+      if (phase == "calling" || phase == "queueing")
+        for (int k = 0; k < (phase == "calling" ? 1 : 50); ++k) {
+          auto one = e->tune(s, held, {.strategy = "random", .seed = seed * 100 + static_cast<std::uint64_t>(k)});
+          good &= one.ok();
+          if (one) all.push_back(*one);
+        }
+      if (phase == "training" || phase == "storing") {
+        auto one = e->tune(s, quick,
+                           {.strategy = phase == "training" ? "model" : "random", .trials = 1'000'000, .seed = seed});
+        good &= one.ok();
+        if (one) all.push_back(*one);
+      }
+      if (phase == "asking") good &= e->open(s, {.seed = seed})->ask().has_value();
+      // At another instant each time.
+      if (good && phase != "idle" && phase != "asking")
+        begun(phase == "training" ? 300 + 7 * n : phase == "storing" ? 1000 * (1 + n % 10) : 1);
+      const auto start = clock_type::now();
+      e = error{errc::internal, "", {}};
+      ms.push_back(1e3 * since(start));
+    }
+    std::filesystem::remove_all(folder);
+    if (!good) {
+      std::fprintf(stderr, "library_bench: %s did not begin\n", phase.c_str());
+      return 1;
+    }
+    std::sort(ms.begin(), ms.end());
+    std::printf("end of an engine, %s: %d times, median %.1f ms, longest %.1f ms\n", phase.c_str(), rounds,
+                ms[ms.size() / 2], ms.back());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "tune";
+  if (what == "shutdown") return shutdown_cost(argc > 2 ? std::atoi(argv[2]) : 20);
   if (what == "live") return live_cost(argc > 2 ? std::atof(argv[2]) : 1, argc > 3 ? std::atoi(argv[3]) : 2);
   return tune_cost(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100'000, argc > 3 ? argv[3] : "random",
                    argc > 4 ? static_cast<std::uint32_t>(std::atoi(argv[4])) : 0);

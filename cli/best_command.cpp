@@ -103,11 +103,11 @@ result<std::string> imported_hint(const storage::store& store, const task& of) {
 result<std::string> hint_for(const storage::store& store, const task& of, const std::optional<std::string>& where) {
   const auto& id = of.identity;
   std::vector<std::string> devices;
-  bool other_method = false;
+  bool other_method = false, imported = false;
   const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
     if (t.workload != id.workload_key || counts.records == counts.failures) return;
     if (t.method != id.method_key) {
-      other_method = true;
+      (storage::formats::origin_of(t.method_form) ? imported : other_method) = true;
       return;
     }
     const auto device = target{t.target_facts}.device();
@@ -120,6 +120,8 @@ result<std::string> hint_for(const storage::store& store, const task& of, const 
     out = "there are results on other targets (";
     for (std::size_t i = 0; i < devices.size(); ++i) out += (i == 0 ? "" : ", ") + devices[i];
     out += "); --target names one";
+  } else if (imported && !other_method) {
+    out = "there are imported results; --imported answers from them";
   } else if (other_method) {
     out = "there are results with other commands, sources or measuring";
   }

@@ -568,7 +568,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& e) {
                         : "unknown command '" + left.front() + "'" + nearest_hint(*command, left.front());
   } else {
     text = e.what();
-    text = text.substr(0, text.find('\n'));
+    text.resize(std::min(text.size(), text.find('\n')));
     if (dynamic_cast<const CLI::RequiredError*>(&e) != nullptr && text.find("SPEC") != std::string::npos)
       text = "a spec file is needed";
   }
@@ -592,11 +592,9 @@ tune_options read_tune(const raw& r) {
                                                  {"--store", !r.store.empty()}};
     for (const auto& [option, given] : idle)
       if (given) throw usage_fault{std::string(option) + " does nothing beside --hub: it is the hub's business"};
-    const std::pair<const char*, bool> decided[] = {{"--trials", !r.trials.empty()},
-                                                    {"--time", !r.time.empty()},
-                                                    {"--strategy", !r.strategy.empty()},
-                                                    {"--seed", !r.seed.empty()},
-                                                    {"--remeasure", r.remeasure}};
+    const std::pair<const char*, bool> decided[] = {{"--trials", !r.trials.empty()},     {"--time", !r.time.empty()},
+                                                    {"--strategy", !r.strategy.empty()}, {"--seed", !r.seed.empty()},
+                                                    {"--reuse", !r.reuse.empty()},       {"--remeasure", r.remeasure}};
     for (const auto& [option, given] : decided)
       if (given && !o.attach.empty()) throw usage_fault{std::string(option) + " comes too late for --attach"};
   }

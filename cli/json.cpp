@@ -3,7 +3,6 @@
 #include "actors/messages.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace attune::cli {
@@ -51,45 +50,10 @@ json failure_message(const std::string& text) { return text.empty() ? json(nullp
 
 } // namespace
 
-std::string dump(const json& what) { return what.dump(-1, ' ', false, json::error_handler_t::replace); }
-
 json count_json(search::uint128 n) {
   constexpr std::uint64_t exact = std::uint64_t{1} << 53;
   if (n <= exact) return static_cast<std::uint64_t>(n);
   return search::to_string(n);
-}
-
-json number_json(double d) { return std::isfinite(d) ? json(d) : json(nullptr); }
-
-json value_json(const value& v) {
-  switch (v.type()) {
-  case value::kind::absent:
-    return nullptr;
-  case value::kind::boolean:
-    return v.as_bool();
-  case value::kind::integer:
-    return v.as_integer();
-  case value::kind::real:
-    return number_json(v.as_real());
-  case value::kind::text:
-    return v.as_text();
-  case value::kind::order:
-    break;
-  }
-  return v.as_order().order;
-}
-
-json arguments_json(const arguments& args) {
-  json out = json::object();
-  for (const auto& [name, v] : args) out[name] = value_json(v);
-  return out;
-}
-
-json config_json(const configuration& c) {
-  json out = json::object();
-  for (std::size_t i = 0; i < c.size(); ++i)
-    if (!c[i].is_absent()) out[c.name(i)] = value_json(c[i]);
-  return out;
 }
 
 json error_json(const error& e) {

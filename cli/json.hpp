@@ -5,6 +5,7 @@
 #include "core/measurement.hpp"
 #include "core/task.hpp"
 #include "search/space.hpp"
+#include "storage/json_value.hpp"
 #include "storage/store.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,18 +27,14 @@ namespace attune::cli {
 // there), and none looks at the locale.
 using json = nlohmann::ordered_json;
 
-/// The text of a document: one line, bytes that are not UTF-8 replaced.
-std::string dump(const json& what);
+using storage::arguments_json;
+using storage::config_json;
+using storage::dump;
+using storage::number_json;
+using storage::value_json;
 
 /// A count: a number up to 2^53, its decimal text beyond (JavaScript would round it).
 json count_json(search::uint128 n);
-/// A finite number, else null.
-json number_json(double d);
-/// Typed; an ordering as an array of strings, absent as null.
-json value_json(const value& v);
-json arguments_json(const arguments& args);
-/// `{"tile_m": 32, …}` in the order of declaration; absent parameters are left out.
-json config_json(const configuration& c);
 /// `{"error": {"kind": …, "message": …, "where": …}}`
 json error_json(const error& e);
 

@@ -132,13 +132,13 @@ void apply(const tune_options& options, task_spec& spec, bool shared) {
   if (options.time && !shared) spec.search.time = options.time;
   if (options.strategy) spec.search.strategy = *options.strategy;
   if (options.seed) spec.search.seed = *options.seed;
+  if (options.near) spec.search.near = *options.near;
   if (options.slots) spec.measure.slots = *options.slots;
   if (options.builders) spec.measure.builders = *options.builders;
 }
 
 result<plan> make_plan(const tune_options& options) {
   plan out;
-  out.near = options.near.value_or(false);
   const auto budget = shared_budget(options);
   if (!budget) return budget.err();
   out.budget = *budget;
@@ -172,7 +172,7 @@ result<plan> make_plan(const tune_options& options) {
       const double weight = t.spec.weight;
       auto made = make_task(std::move(t.spec));
       if (!made) return made.err();
-      const auto id = actors::session_id(**made, out.near, shared);
+      const auto id = actors::session_id(**made, shared);
       const auto [at, fresh] = sessions.emplace(id, std::pair(file, out.tasks.size()));
       if (!fresh && shared) {
         auto& first = out.tasks[at->second.second];
@@ -208,11 +208,12 @@ json plan_json(const plan& p, const std::string& store) {
                      {"valid", t.over->count() ? count_json(*t.over->count()) : json(nullptr)},
                      {"strategy", spec.search.strategy},
                      {"seed", count_json(spec.search.seed)},
+                     {"reuse", spec.search.near ? "near" : "exact"},
                      {"trials", t.trials ? count_json(*t.trials) : json(nullptr)},
                      {"time_s", spec.search.time ? number_json(seconds(*spec.search.time)) : json(nullptr)},
                      {"build", spec.build ? json(command_text(spec.build->run)) : json(nullptr)},
                      {"run", command_text(spec.run.run)},
-                     {"session", actors::session_id(*t.of, p.near, p.budget.has_value())}});
+                     {"session", actors::session_id(*t.of, p.budget.has_value())}});
     if (p.budget) tasks.back()["weight"] = number_json(spec.weight);
   }
   json out{{"dry_run", true}};
@@ -223,7 +224,6 @@ json plan_json(const plan& p, const std::string& store) {
   out["tasks"] = std::move(tasks);
   out["slots"] = p.slots.count ? json(*p.slots.count) : json("auto");
   out["builders"] = p.builders.count ? json(*p.builders.count) : json("auto");
-  out["reuse"] = p.near ? "near" : "exact";
   out["store"] = store;
   return out;
 }
@@ -239,6 +239,7 @@ std::string render_plan(const plan& p, const std::string& store) {
     if (p.budget) budget = (budget.empty() ? "" : "at most " + budget + ", ") + "its share of the whole";
     rows.push_back({"  budget", budget});
     rows.push_back({"  strategy", spec.search.strategy + ", seed " + std::to_string(spec.search.seed)});
+    if (spec.search.near) rows.push_back({"  reuse", "near: what lies between equal results is estimated"});
     if (spec.build) rows.push_back({"  build", command_text(spec.build->run)});
     rows.push_back({"  run", command_text(spec.run.run)});
     rows.push_back({"  metric", spec.run.metrics[spec.run.objective].name + ", " +

@@ -31,7 +31,6 @@ struct plan {
   std::optional<budget_spec> budget; ///< what they share
   how_many slots, builders;
   std::uint32_t cores = 1;           ///< of each slot
-  bool near = false;                 ///< what lies between equal results is estimated
   std::vector<std::string> messages; ///< for a person, before it begins: what was read leniently, what was noticed
 };
 

@@ -246,6 +246,7 @@ int run_remote_tune(const tune_options& options, output& io) {
     if (options.time) o.set_time_ns(options.time->count());
     if (options.strategy) o.set_strategy(*options.strategy);
     if (options.seed) o.set_seed(*options.seed);
+    if (options.near) o.set_near(*options.near);
     o.set_remeasure(options.remeasure);
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) == 0)

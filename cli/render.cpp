@@ -348,8 +348,11 @@ std::string render_best(const task& of, std::span<const ranked> best, const std:
 }
 
 std::string no_best_text(const actors::tuning_report& r) {
-  if (r.best) return {};
-  std::string out = r.of->spec.name + ": no valid result";
+  // Where there is trouble with the store, that is told by itself.
+  const bool stopped = r.reason == search::stop_reason::error && !r.trouble;
+  if (r.best && !stopped) return {};
+  std::string out =
+      r.of->spec.name + (r.best ? ": stopped, for the machine failed too often in a row" : ": no valid result");
   if (const auto failed = r.counts.failures(); failed > 0) {
     out += " (" + std::to_string(failed) + " of " + std::to_string(r.counts.proposed) + " failed)";
     if (r.first_failure) {

@@ -266,8 +266,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
   if (planned->budget) {
     actors::joint_request request;
     request.budget = *planned->budget;
-    for (const auto& t : planned->tasks)
-      request.tasks.push_back({t.of, t.over, options.remeasure, false, planned->near});
+    for (const auto& t : planned->tasks) request.tasks.push_back({t.of, t.over, options.remeasure, false});
     auto begun = (*engine)->tune_together(request);
     if (!begun) return io.fail(begun.err());
     for (std::size_t i = 0; i < planned->tasks.size(); ++i)
@@ -277,7 +276,7 @@ int run_tune(const tune_options& options, const std::string& store, const std::s
     if (cancelled) whole->cancel();
   } else {
     for (const auto& t : planned->tasks) {
-      auto begun = (*engine)->tune({t.of, t.over, options.remeasure, false, planned->near});
+      auto begun = (*engine)->tune({t.of, t.over, options.remeasure, false});
       if (!begun) return io.fail(begun.err());
       all.push_back({&t, [s = *begun]() mutable { return s.progress(); }, {}});
       const std::lock_guard guard(all_lock);

@@ -2,6 +2,7 @@
 
 #include "cli/output.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <fcntl.h>
 #include <new>
@@ -18,19 +19,21 @@ constexpr std::string_view memory_is_out =
 constexpr std::string_view threads_are_out =
     "no thread or process can be started: the limit of them (ulimit -u) or of memory is reached; what was measured is "
     "kept, and the same command goes on with the rest";
+constexpr std::string_view nothing_is_in_order =
+    "after a failure not all could be ended in order, most likely for want of threads or memory; what was measured is "
+    "kept, and the same command goes on with the rest";
 constexpr std::string_view descriptors_are_out =
     "nothing more can be opened: the limit of descriptors (ulimit -n) is reached";
 
 bool is_want_of_descriptors(const std::exception& e) {
+  // By number: Asio's codes have a category of their own.
   const auto* system = dynamic_cast<const std::system_error*>(&e);
-  return system != nullptr && (system->code() == std::errc::too_many_files_open ||
-                               system->code() == std::errc::too_many_files_open_in_system);
+  return system != nullptr && (system->code().value() == EMFILE || system->code().value() == ENFILE);
 }
 
 bool is_want_of_threads(const std::exception& e) {
   const auto* system = dynamic_cast<const std::system_error*>(&e);
-  return system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
-                               system->code() == std::errc::not_enough_memory);
+  return system != nullptr && (system->code().value() == EAGAIN || system->code().value() == ENOMEM);
 }
 
 /// Without memory: what write(2) can do.
@@ -48,6 +51,8 @@ void end_without_memory() { end_at_once(memory_is_out); }
 [[noreturn]] void end_by_exception() {
   try {
     if (const auto why = std::current_exception()) std::rethrow_exception(why);
+    // A second failure while the first unwinds, such as a thread that is not joined any more.
+    if (std::uncaught_exceptions() > 0) end_at_once(nothing_is_in_order);
   } catch (const std::bad_alloc&) {
     end_at_once(memory_is_out);
   } catch (const std::exception& e) {

@@ -1,7 +1,7 @@
 # attune_public_headers(DIRECTORY ROOTS…): puts the public headers, and those of the rooms that they need, under
 # DIRECTORY/attune. A room's header is then <attune/ROOM/…>: no program meets a folder named core/ of ours.
 function(attune_public_headers directory)
-  set(rooms core|search|schedulers|measure|storage|net|actors)
+  set(rooms core|search|schedulers|measure|storage|net|actors|testing)
   set(todo ${ARGN})
   set(done)
   while(todo)

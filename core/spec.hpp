@@ -170,6 +170,9 @@ struct search_spec {
   std::optional<double> fraction;      ///< of the valid configurations, in (0, 1]; rounded up; excludes trials
   std::optional<nanoseconds> time;
   std::uint64_t seed = 1;
+  /// What lies between two equal measurements is estimated, not measured (search/near_reuse.hpp), as far as that is
+  /// within the noise that is accepted (measure_spec::accepted_noise).
+  bool near = false;
 };
 
 /// How many trials a fraction of `count` configurations is: rounded up, at least one. A product that is a whole number

@@ -60,7 +60,8 @@ result<descriptor> make_root(const std::string& root) {
   descriptor lock(::open((root + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     std::string why = std::strerror(errno);
-    remove_tree(root);
+    unlink((root + "/lock").c_str());
+    rmdir(root.c_str());
     return error{errc::io, "cannot lock the private folder '" + root + "': " + why, {}};
   }
   return lock;
@@ -121,7 +122,11 @@ result<std::unique_ptr<scratch>> scratch::open(const std::string& temporary) {
   return std::unique_ptr<scratch>(new scratch(std::move(root), std::move(*lock)));
 }
 
-scratch::~scratch() { remove_tree(root_); }
+scratch::~scratch() {
+  // This much goes without a descriptor to spare.
+  unlink((root_ + "/lock").c_str());
+  if (rmdir(root_.c_str()) != 0) remove_tree(root_);
+}
 
 result<std::string> scratch::make_folder() {
   std::string path = root_ + "/t" + std::to_string(made_++);

@@ -148,6 +148,9 @@ class supervisor::impl : public std::enable_shared_from_this<supervisor::impl> {
 public:
   impl(supervisor_options options, std::unique_ptr<measure::scratch> folders)
       : options_(std::move(options)), scratch_(std::move(folders)), work_(asio::make_work_guard(io_)) {
+    // What Asio opens for itself is opened here, where it can be told that it cannot be.
+    const asio::posix::stream_descriptor descriptors(io_);
+    const asio::steady_timer timers(io_);
     static std::atomic<unsigned> serial{0};
     mark_ = own_stamp().text() + "-" + std::to_string(serial++) + ".";
     null_ = above_standard(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -807,9 +810,13 @@ result<std::shared_ptr<supervisor>> supervisor::create(supervisor_options option
   if (!folders) return folders.err();
   if (const auto& who = options.confine.who)
     if (auto admitted = (*folders)->admit(who->user, who->group); !admitted) return admitted.err();
-  auto body = std::make_shared<impl>(std::move(options), std::move(*folders));
-  if (auto running = body->run(); !running) return running.err();
-  return std::shared_ptr<supervisor>(new supervisor(std::move(body)));
+  try {
+    auto body = std::make_shared<impl>(std::move(options), std::move(*folders));
+    if (auto running = body->run(); !running) return running.err();
+    return std::shared_ptr<supervisor>(new supervisor(std::move(body)));
+  } catch (const std::system_error& e) {
+    return error{errc::io, std::string("processes cannot be watched: ") + e.what(), {}};
+  }
 }
 
 supervisor::supervisor(std::shared_ptr<impl> body) : body_(std::move(body)) {}

@@ -98,8 +98,8 @@ public:
   using callback = std::function<void(process_result)>;
   using process_id = std::uint64_t;
 
-  /// Errors: as scratch::open(); io, where no thread can be started. Removes what dead tuners have left behind
-  /// (folders, processes, cgroups).
+  /// Errors: as scratch::open(); io, where no thread or descriptor can be had. Removes what dead tuners have left
+  /// behind (folders, processes, cgroups).
   static result<std::shared_ptr<supervisor>> create(supervisor_options options = {});
 
   /// Kills what runs; each callback has been called (with `cancelled`) when this returns, and no process, folder or

@@ -159,7 +159,9 @@ status from(const wire::v1::Import& in, import_group& out) {
     one.session = r.session();
     if (auto good = key_from(r.key(), one.key); !good) return good;
     of.task_key = one.task->task;
-    if (one.key != measurement_key(of, one.config->canonical()))
+    const auto canonical = one.config->canonical();
+    one.canonical_size = canonical.size();
+    if (one.key != measurement_key(of, canonical))
       return network_error("a record's key is not that of its configuration");
   }
   return {};

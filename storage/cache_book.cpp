@@ -4,6 +4,7 @@
 #include "storage/keys.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace attune::storage {
@@ -50,6 +51,20 @@ std::optional<cache_book::entry> cache_book::find(const key128& key) const {
   const auto got = db_.get(family::cache, key.view(), text);
   if (!got || !*got) return std::nullopt;
   return parsed(text);
+}
+
+std::vector<std::optional<cache_book::entry>> cache_book::find(std::span<const key128> keys) const {
+  std::vector<std::optional<entry>> out(keys.size());
+  std::vector<std::uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
+  std::vector<std::string_view> sorted;
+  sorted.reserve(keys.size());
+  for (const auto i : order) sorted.push_back(keys[i].view());
+  // What cannot be read is not there, as above.
+  [[maybe_unused]] const auto read =
+      db_.get_many(family::cache, sorted, [&](std::size_t i, std::string_view text) { out[order[i]] = parsed(text); });
+  return out;
 }
 
 std::optional<cache_book::entry> cache_book::current(const key128& key) const {
@@ -110,8 +125,11 @@ void cache_book::take_out(const key128& key, const entry& e) {
   }
 }
 
-void cache_book::put(const key128& key, std::uint32_t task, record_id record, std::uint64_t bytes) {
-  if (const auto old = current(key)) take_out(key, *old);
+void cache_book::put(const key128& key, std::uint32_t task, record_id record, std::uint64_t bytes,
+                     const std::optional<entry>* on_disk) {
+  const auto staged = staged_.find(key);
+  const auto old = staged != staged_.end() ? staged->second : on_disk != nullptr ? *on_disk : find(key);
+  if (old) take_out(key, *old);
   write(key, {task, record, ++*stamp_, bytes});
   if (now_.entries++ == 0) now_.oldest = *stamp_;
   now_.bytes += bytes;

@@ -39,16 +39,21 @@ public:
   /// Reads the sums, and raises `stamp` to the last that was given. Errors: store_corrupt.
   status load(std::uint64_t& stamp);
 
+  /// The same with what the write that is being made has changed.
+  std::optional<entry> current(const key128& key) const;
   /// What is on the disk under this key. What cannot be read is not there: it is a miss, and verify() tells.
   std::optional<entry> find(const key128& key) const;
+  /// The same for many, in their order, for a fraction of it each.
+  std::vector<std::optional<entry>> find(std::span<const key128> keys) const;
 
   std::uint64_t entries() const noexcept { return shown_entries_; }
   std::uint64_t bytes() const noexcept { return shown_bytes_; }
 
   /// `stamp` is the last that was given, and goes on.
   void begin(rocksdb::WriteBatch& into, std::uint64_t& stamp);
-  /// As the newest, in place of what was there.
-  void put(const key128& key, std::uint32_t task, record_id record, std::uint64_t bytes);
+  /// As the newest, in place of what was there. `on_disk`: what find() has said, where it was asked.
+  void put(const key128& key, std::uint32_t task, record_id record, std::uint64_t bytes,
+           const std::optional<entry>* on_disk = nullptr);
   /// It becomes the newest; a fresh one (cache_use) only where something older than it was used after it was written.
   /// False: not there.
   bool use(const key128& key, bool fresh);
@@ -91,7 +96,6 @@ private:
     std::uint64_t entries = 0, bytes = 0, oldest = 0, remembered = 0, oldest_remembered = 0, stamp = 0;
     friend bool operator==(const sums&, const sums&) = default;
   };
-  std::optional<entry> current(const key128& key) const;
   void put_entry(const key128& key, const entry& e);
   void put_place(const key128& key, const entry& e);
   void write(const key128& key, const entry& e);

@@ -1,5 +1,7 @@
 #include "storage/database.hpp"
 
+#include "storage/keys.hpp"
+
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_checksum.h>
@@ -15,7 +17,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 namespace attune::storage {
 
@@ -174,12 +179,26 @@ public:
     return rocksdb::Status::NotSupported();
   }
 
-  /// In the order of their keys; of several with one key the last alone.
-  std::vector<row>& sorted(std::size_t f) {
-    auto& rows = rows_[f];
-    std::stable_sort(rows.begin(), rows.end(), [](const row& a, const row& b) {
+  bool has(std::size_t f) const {
+    return std::any_of(rows_[f].begin(), rows_[f].end(), [](const auto& stream) { return !stream.empty(); });
+  }
+  /// In the order of their keys; of several with one key the last alone; once. What comes in order costs no sorting.
+  std::vector<row> sorted(std::size_t f) {
+    const auto before = [](const row& a, const row& b) {
       return a.first != b.first ? a.first < b.first : a.key.compare(b.key) < 0;
-    });
+    };
+    std::vector<row> rows;
+    for (auto& stream : rows_[f]) {
+      if (!std::is_sorted(stream.begin(), stream.end(), before)) std::stable_sort(stream.begin(), stream.end(), before);
+      if (rows.empty()) {
+        rows = std::move(stream);
+        continue;
+      }
+      std::vector<row> both;
+      both.reserve(rows.size() + stream.size());
+      std::merge(rows.begin(), rows.end(), stream.begin(), stream.end(), std::back_inserter(both), before);
+      rows = std::move(both);
+    }
     const auto same = [](const row& a, const row& b) { return a.first == b.first && a.key == b.key; };
     const auto begin = std::unique(rows.rbegin(), rows.rend(), same).base();
     rows.erase(rows.begin(), begin);
@@ -196,13 +215,52 @@ private:
   rocksdb::Status add(std::uint32_t id, row r) {
     const auto f = std::find(ids_.begin(), ids_.end(), id) - ids_.begin();
     if (f == static_cast<std::ptrdiff_t>(family_count)) return rocksdb::Status::NotSupported();
-    rows_[static_cast<std::size_t>(f)].push_back(r);
+    rows_[static_cast<std::size_t>(f)][stream_of(static_cast<family>(f), r.key)].push_back(r);
     return rocksdb::Status::OK();
+  }
+  /// Rows of one kind follow each other in the order of their keys as a rule, those of several kinds alternate.
+  static std::size_t stream_of(family f, const rocksdb::Slice& key) noexcept {
+    if (key.empty()) return 0;
+    if (f == family::cache) return key.size() == keys::place_size ? 1 : 0;
+    return f != family::records || key[0] == keys::record ? 0 : key[0] == keys::content ? 1 : 2;
   }
 
   std::array<std::uint32_t, family_count> ids_{};
-  std::array<std::vector<row>, family_count> rows_;
+  std::array<std::array<std::vector<row>, 3>, family_count> rows_;
 };
+
+struct family_tables {
+  rocksdb::Options options;
+  rocksdb::IngestExternalFileArg tables;
+  rocksdb::Status done;
+};
+
+/// Writes the rows of one family into files whose names begin with `name`.
+void make_tables(family f, const std::vector<row_sorter::row>& sorted, const std::string& name, family_tables& out) {
+  // Keys of the cache lie anywhere: its tables are merged later on, and compressed well then.
+  if (f == family::cache) out.options.bottommost_compression = rocksdb::kDisableCompressionOption;
+  out.tables.options.move_files = true;
+  out.tables.options.write_global_seqno = false;   // its checksum stays what it is
+  out.tables.options.verify_file_checksum = false; // it was computed while they were written
+  auto& s = out.done;
+  for (std::size_t at = 0; at < sorted.size() && s.ok();) {
+    // A table for each kind of row among the records: those of a later write come behind these, and need no merging.
+    const char kind = sorted[at].key[0];
+    const std::string file = name + "-" + std::to_string(out.tables.external_files.size()) + std::string(new_table);
+    rocksdb::SstFileWriter to(rocksdb::EnvOptions(), out.options, out.tables.column_family);
+    s = to.Open(file);
+    for (; at < sorted.size() && s.ok(); ++at) {
+      const auto& r = sorted[at];
+      if (f == family::records && r.key[0] != kind) break;
+      s = r.gone ? to.Delete(r.key) : to.Put(r.key, r.value);
+    }
+    rocksdb::ExternalSstFileInfo about;
+    if (s.ok()) s = to.Finish(&about);
+    out.tables.external_files.push_back(file);
+    out.tables.files_checksums.push_back(about.file_checksum);
+    out.tables.files_checksum_func_names.push_back(about.file_checksum_func_name);
+  }
+}
 
 /// The write-ahead logs, kept aside before a recovery that leaves out what is damaged.
 std::string keep_logs(const std::string& path) {
@@ -297,34 +355,32 @@ status database::write_tables(rocksdb::WriteBatch& batch) {
   if (auto ready = revive(); !ready) return ready;
   row_sorter rows(handles_);
   if (!batch.Iterate(&rows).ok()) return write(batch, true);
-  std::vector<rocksdb::IngestExternalFileArg> taken;
-  rocksdb::Status s;
-  int number = 0;
-  for (std::size_t f = 0; f < family_count && s.ok(); ++f) {
-    const auto& sorted = rows.sorted(f);
-    if (sorted.empty()) continue;
-    rocksdb::Options options = db_->GetOptions(handles_[f]);
-    // Keys of the cache lie anywhere: its tables are merged later on, and compressed well then.
-    if (static_cast<family>(f) == family::cache) options.bottommost_compression = rocksdb::kDisableCompressionOption;
-    rocksdb::IngestExternalFileArg arg;
-    arg.column_family = handles_[f];
-    arg.options.move_files = true;
-    arg.options.write_global_seqno = false; // its checksum stays what it is
-    for (std::size_t at = 0; at < sorted.size() && s.ok();) {
-      // A table for each kind of row among the records: those of a later write come behind these, and need no merging.
-      const char kind = sorted[at].key[0];
-      const std::string file = path_ + "/" + std::to_string(++number) + std::string(new_table);
-      rocksdb::SstFileWriter to(rocksdb::EnvOptions(), options, handles_[f]);
-      s = to.Open(file);
-      for (; at < sorted.size() && s.ok(); ++at) {
-        const auto& r = sorted[at];
-        if (static_cast<family>(f) == family::records && r.key[0] != kind) break;
-        s = r.gone ? to.Delete(r.key) : to.Put(r.key, r.value);
-      }
-      if (s.ok()) s = to.Finish();
-      arg.external_files.push_back(file);
+  std::array<family_tables, family_count> made;
+  const auto make = [&](std::size_t f) {
+    make_tables(static_cast<family>(f), rows.sorted(f), path_ + "/" + std::to_string(f), made[f]);
+  };
+  // Side by side: much of it is waiting for the disk, once for each table.
+  std::vector<std::jthread> beside;
+  for (std::size_t f = 0; f < family_count; ++f) {
+    if (!rows.has(f)) continue;
+    made[f].options = db_->GetOptions(handles_[f]);
+    made[f].tables.column_family = handles_[f];
+    if (static_cast<family>(f) == family::records) continue;
+    try {
+      beside.emplace_back(make, f);
+    } catch (const std::system_error&) {
+      make(f); // no more threads are to be had
     }
-    taken.push_back(std::move(arg));
+  }
+  constexpr auto records = static_cast<std::size_t>(family::records);
+  if (rows.has(records)) make(records);
+  beside.clear();
+  rocksdb::Status s;
+  std::vector<rocksdb::IngestExternalFileArg> taken;
+  for (auto& m : made) {
+    if (m.tables.column_family == nullptr) continue;
+    if (s.ok()) s = m.done;
+    taken.push_back(std::move(m.tables));
   }
   if (s.ok()) {
     s = db_->IngestExternalFiles(taken);
@@ -352,6 +408,28 @@ result<bool> database::get(family f, std::string_view key, std::string& out) con
   if (!s.ok()) return error_of(s, "read");
   if (value.IsPinned()) out.assign(value.data(), value.size());
   return true;
+}
+
+status database::get_many(family f, std::span<const std::string_view> sorted,
+                          const std::function<void(std::size_t, std::string_view)>& found) const {
+  constexpr std::size_t together = 256;
+  std::vector<rocksdb::Slice> asked;
+  std::array<rocksdb::PinnableSlice, together> values;
+  std::array<rocksdb::Status, together> said;
+  for (std::size_t at = 0; at < sorted.size(); at += together) {
+    const auto count = std::min(together, sorted.size() - at);
+    asked.clear();
+    for (std::size_t k = 0; k < count; ++k) asked.push_back(db_slice(sorted[at + k]));
+    db_->MultiGet(rocksdb::ReadOptions(), handle(f), count, asked.data(), values.data(), said.data(), true);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (said[k].ok())
+        found(at + k, view(values[k]));
+      else if (!said[k].IsNotFound())
+        return error_of(said[k], "read");
+      values[k].Reset();
+    }
+  }
+  return {};
 }
 
 std::unique_ptr<rocksdb::Iterator> database::iterate(family f) const {

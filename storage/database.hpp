@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,11 @@ public:
 
   /// The value under `key`. false: there is none.
   result<bool> get(family f, std::string_view key, std::string& out) const;
+
+  /// The same for many keys in ascending order: `found` is called with the place among them of each that is there, and
+  /// its value. Costs a fraction of asking one by one.
+  status get_many(family f, std::span<const std::string_view> sorted,
+                  const std::function<void(std::size_t, std::string_view)>& found) const;
 
   /// Each key that begins with `prefix`, in order, from `from` (which begins with it, or is empty) on; until `visit`
   /// answers false.

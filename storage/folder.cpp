@@ -66,10 +66,10 @@ status make_folders(const std::string& path) {
   return {};
 }
 
-/// True where nothing is in it but, perhaps, what an interrupted beginning left.
-bool is_blank(const std::string& path) {
+/// True where nothing is in it but, perhaps, what an interrupted beginning left; none where that cannot be seen.
+std::optional<bool> is_blank(const std::string& path) {
   DIR* d = ::opendir(path.c_str());
-  if (d == nullptr) return false;
+  if (d == nullptr) return std::nullopt;
   bool blank = true;
   const bool ours = there(path + owner_file);
   while (const auto* e = ::readdir(d)) {
@@ -158,7 +158,9 @@ result<folder> folder::open(const std::string& path, bool read_only, bool create
       return error{errc::store_corrupt, "the store '" + p + "' is damaged: its file CURRENT is missing", {}};
     out.schema_ = meta.schema();
   } else if (!database) {
-    if (!is_blank(p)) {
+    const auto blank = is_blank(p);
+    if (!blank) return unusable("cannot read the store '" + p + "': " + reason());
+    if (!*blank) {
       if (!read_only && is_held(p))
         return error{errc::store_busy, "the store '" + p + "' is being made by another process", {}};
       return unusable("the folder '" + p + "' is not a store, and is not empty");

@@ -18,6 +18,7 @@ void retention_choice::add(const record& r) {
   seen s;
   s.id = r.id;
   s.key = r.key;
+  s.at = r.counts_from;
   s.newer = how_.newer_than && r.result.at >= *how_.newer_than;
   if (conclusive(r.result)) {
     const auto* m = r.result.measured();
@@ -76,7 +77,9 @@ retention_choice::answer retention_choice::choose() const {
   answer out;
   std::unordered_map<key128, std::size_t> newest;
   for (std::size_t i = 0; i < all_.size(); ++i)
-    if (all_[i].what != kind::nothing) newest[all_[i].key] = i;
+    if (all_[i].what != kind::nothing)
+      if (const auto [at, fresh] = newest.try_emplace(all_[i].key, i); !fresh && all_[i].at >= all_[at->second].at)
+        at->second = i;
   std::vector<bool> stays(all_.size());
   std::vector<std::size_t> standing;
   for (std::size_t i = 0; i < all_.size(); ++i) {

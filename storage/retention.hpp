@@ -9,8 +9,8 @@
 
 namespace attune::storage {
 
-/// Which records of a task stay, by one policy. What counts for a configuration is its newest conclusive record (one
-/// that was measured, stopped early, or failed by the candidate's own fault): it *stands*. Among those that stand:
+/// Which records of a task stay, by one policy. What counts for a configuration is the newest (newer()) of its
+/// conclusive records (measured, stopped early, or failed by the candidate's own fault): it *stands*. Of those:
 ///   - the `keep_best` best measured ones;
 ///   - the boundary, up to `boundary` on each side: the slowest that were measured or stopped early; and failures that
 ///     differ in one parameter's value from one that stays and did not fail, those next to the best ones first;
@@ -41,6 +41,7 @@ private:
     double value = 0;
     kind what = kind::nothing;
     bool newer = false;
+    nanoseconds at{0};
     std::size_t features = 0; ///< where its hashes begin, one for each parameter
     std::size_t count = 0;
   };

@@ -247,7 +247,7 @@ run_spec read_run(const spec_node& node, const spec_node* objective) {
 }
 
 search_spec read_search(const spec_node& node) {
-  const spec_section section(node, "search", {"strategy", "trials", "time", "fraction", "seed"});
+  const spec_section section(node, "search", {"strategy", "trials", "time", "fraction", "seed", "reuse"});
   search_spec s;
   if (const auto* strategy = section.find("strategy")) {
     s.strategy = read_string(*strategy, "search.strategy");
@@ -261,6 +261,10 @@ search_spec read_search(const spec_node& node) {
   }
   if (const auto* time = section.find("time")) s.time = read_duration(*time, "search.time");
   if (const auto* seed = section.find("seed")) s.seed = read_unsigned(*seed, "search.seed");
+  if (const auto* reuse = section.find("reuse")) {
+    static constexpr std::array<std::string_view, 2> ways{"exact", "near"};
+    s.near = read_one_of(*reuse, "search.reuse", ways) == "near";
+  }
   return s;
 }
 

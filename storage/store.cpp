@@ -58,9 +58,13 @@ task_entry entry_of(const task& t) {
 store::store(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
 
 store::~store() {
+  if (!impl_->db || !impl_->written) return;
+  // So that who only reads need not do it each time.
+  for (auto& t : impl_->tasks)
+    if (t.stored && t.best && t.best->incomplete()) [[maybe_unused]]
+      const auto made = impl_->rebuild_best(t);
   // What cannot be flushed now is in the log, and is replayed.
-  if (impl_->db && impl_->written) [[maybe_unused]]
-    const auto flushed = impl_->db->flush();
+  [[maybe_unused]] const auto flushed = impl_->db->flush();
 }
 
 const std::string& store::path() const noexcept { return impl_->place.path(); }
@@ -76,7 +80,16 @@ result<std::unique_ptr<store>> store::open(const std::string& directory, const s
     // Its beginning was interrupted, or SCHEMA is gone: the database itself says what it is, before it is touched.
     auto look = database::open(i->place.path(), true);
     if (!look) {
-      if (options.read_only) return look.err();
+      if (!options.read_only) {
+        // It is made whole below.
+      } else if (look.err().message.find("Column family not found") != std::string::npos) {
+        return error{errc::store_unusable,
+                     "there is no store in '" + i->place.path() +
+                         "' yet: its making was interrupted, and attune tune goes on with it",
+                     {}};
+      } else {
+        return look.err();
+      }
     } else {
       std::string text;
       v1::Meta meta;
@@ -181,8 +194,10 @@ status store::impl::load_meta() {
         bad = "the counts of a task cannot be read";
         return false;
       }
-      tasks[number].counts = {counts.records(), counts.failures(), counts.last_record(),
-                              nanoseconds(counts.last_at_ns()), counts.forgotten()};
+      tasks[number].counts = {
+          counts.records(),     counts.failures(),
+          counts.last_record(), nanoseconds(counts.last_at_ns()),
+          counts.forgotten(),   counts.has_latest_ns() ? std::optional(nanoseconds(counts.latest_ns())) : std::nullopt};
       next_record = std::max(next_record, counts.last_record() + 1);
       return true;
     });
@@ -244,6 +259,7 @@ void store::impl::abandon_group() {
   stepped.clear();
   changed.clear();
   runs.clear();
+  times.clear();
   new_names.clear();
 }
 
@@ -302,6 +318,9 @@ std::uint32_t store::impl::names_of(const configuration& config) {
 status store::impl::prepare(task_info& task) {
   if (task.in_group == group) return {};
   if (auto ready = need_best(task); !ready) return ready;
+  // An older version wrote it: once for each such task.
+  if (!task.counts.latest && task.counts.records + task.counts.forgotten > 0)
+    if (auto ready = rebuild_best(task); !ready) return ready;
   task.in_group = group;
   task.at_group = changed.size();
   changed.push_back({&task, task.counts, std::nullopt});
@@ -310,8 +329,14 @@ status store::impl::prepare(task_info& task) {
 }
 
 void store::impl::stage(task_info& task, const key128& key, const configuration& config, const outcome_ptr& result,
-                        std::string_view session, bool cacheable, std::size_t canonical_size, record_id id) {
+                        std::string_view session, bool cacheable, std::size_t canonical_size, record_id id,
+                        bool measured_now, const std::optional<cache_book::entry>* in_book) {
   auto& t = changed[task.at_group];
+  const bool before = t.counts.latest && result->at < *t.counts.latest; // something that has a later time of day
+  const bool late = before && !measured_now;
+  const auto counts_from = before && measured_now ? *t.counts.latest : result->at;
+  t.counts.latest = late ? *t.counts.latest : counts_from;
+  times.push_back(counts_from);
   ++t.counts.records;
   t.counts.failures += result->failed() == nullptr ? 0 : 1;
   t.counts.last = id;
@@ -330,20 +355,32 @@ void store::impl::stage(task_info& task, const key128& key, const configuration&
   convert::to(config.values(), *record_message.mutable_values());
   convert::to(*result, *record_message.mutable_outcome());
   session_to(session, record_message);
+  counts_from != result->at ? record_message.set_counts_from_ns(counts_from.count())
+                            : record_message.clear_counts_from_ns();
   keys::record_key(key_scratch, task.number, id);
   put(family::records, key_scratch, record_message);
   if (runs.empty() || runs.back().task != task.number || runs.back().first + runs.back().count != id)
     runs.push_back({id, task.number, 0});
   ++runs.back().count;
 
-  if (cacheable) book->put(key, task.number, id, cache_cost(canonical_size, *result));
+  if (cacheable && !(late && cache_has_newer(task, key, counts_from)))
+    book->put(key, task.number, id, cache_cost(canonical_size, *result), in_book);
 
   if (!conclusive(*result)) return;
   const auto* m = result->measured();
   const auto value = m == nullptr ? std::nullopt : eligible(m->value);
   if (!(t.best ? *t.best : *task.best).concerns(key, value)) return;
   if (!t.best) t.best = *task.best;
-  t.best->apply(key, id, value);
+  t.best->apply(key, id, value, counts_from, late);
+}
+
+/// What was evicted, or cannot be read, may be newer.
+bool store::impl::cache_has_newer(const task_info& task, const key128& key, nanoseconds than) const {
+  const auto known = book->current(key);
+  if (!known) return false;
+  if (known->record >= next_record) return times[known->record - next_record] > than; // of the write that is being made
+  const auto there = known->record != 0 ? record_at(task, known->record) : result<std::optional<record>>(std::nullopt);
+  return !there || !*there || (*there)->counts_from > than;
 }
 
 void store::impl::put_steps(session_state& state) {
@@ -407,6 +444,7 @@ status store::impl::finish_group(bool durable) {
     counts_message.set_last_record(t.counts.last);
     counts_message.set_last_at_ns(t.counts.last_at.count());
     counts_message.set_forgotten(t.counts.forgotten);
+    t.counts.latest ? counts_message.set_latest_ns(t.counts.latest->count()) : counts_message.clear_latest_ns();
     put(family::meta, keys::tagged(keys::counts, t.task->number), counts_message);
     if (t.best)
       put(family::best, keys::of_best(t.task->workload, t.task->target, t.task->method),
@@ -433,7 +471,10 @@ status store::impl::finish_group(bool durable) {
       if (!t.best) continue;
       t.task->best = std::move(t.best);
       t.task->top = nullptr;
-      if (t.task->best->incomplete()) rebuild.push_back(t.task);
+      // Doubts of imports are cleared up when somebody asks, or here, each time at twice the cost: in all no more than
+      // reading the records twice.
+      if (t.task->best->incomplete() && (t.task->best->known() || t.counts.records >= 2 * t.task->rebuilt))
+        rebuild.push_back(t.task);
     }
     for (const auto n : new_names) names[n].stored = true;
   }
@@ -488,7 +529,7 @@ status store::append(std::span<record_item> records, std::span<const step_item> 
   for (const auto& r : records) {
     auto& task = i.info_of(r.what->of);
     if (auto ready = i.prepare(task); !ready) return ready;
-    i.stage(task, r.what->key, r.what->config, r.result, r.session, r.cacheable, r.what->canonical.size(), id++);
+    i.stage(task, r.what->key, r.what->config, r.result, r.session, r.cacheable, r.what->canonical.size(), id++, true);
   }
   for (const auto& s : steps)
     if (auto staged = i.stage(s); !staged) return staged;

@@ -28,7 +28,16 @@ struct record {
   configuration config;
   outcome result;
   std::string session; ///< the session that measured it; empty: imported
+  /// When it was measured. Later than result.at where the clock was set back: what is measured here counts from no
+  /// earlier than what was there before.
+  nanoseconds counts_from{0};
 };
+
+/// Whether `a` is the newer one of two records of one configuration: by when they were measured, of two at one time by
+/// when they were written. It stands for the configuration.
+inline bool newer(const record& a, const record& b) noexcept {
+  return a.counts_from != b.counts_from ? a.counts_from > b.counts_from : a.id > b.id;
+}
 
 /// What is written about a task once, before its first record.
 struct task_entry {
@@ -107,7 +116,8 @@ struct foreign_record {
   const configuration* config = nullptr;
   const outcome* result = nullptr;
   std::string_view session;
-  bool added = false; ///< out: false where the store had it already
+  std::size_t canonical_size = 0; ///< bytes of config->canonical(); 0: not known
+  bool added = false;             ///< out: false where the store had it already
 };
 
 struct cache_limits {
@@ -171,6 +181,7 @@ struct task_counts {
   record_id last = 0;                      ///< the newest
   nanoseconds last_at{0};                  ///< when it ended, wall
   std::uint64_t forgotten = 0;             ///< taken out on purpose
+  std::optional<nanoseconds> latest;       ///< none counts from later; none: there was none, or an older version wrote
 };
 
 struct task_statistics {
@@ -271,8 +282,9 @@ public:
   /// The parameter names of the configurations that it holds, each list once.
   std::vector<parameter_names> name_lists() const;
 
-  /// The best `count` (at most 16) configurations of a task, best first: by each one's newest record that the candidate
-  /// is answerable for. Failed, not finite and negative ones are never among them. Exact.
+  /// The best `count` (at most 16) configurations of a task, best first: by each one's newest record (newer(): the one
+  /// that was measured last, whatever was imported since) that the candidate is answerable for. Failed, not finite and
+  /// negative ones are never among them. Exact.
   result<std::vector<record>> best(const digest& task, std::size_t count = 1) const;
   /// The same for each task of this workload on this target (they differ in how they are built and measured).
   result<std::vector<task_best>> best_for(const digest& workload, const digest& target, std::size_t count = 1) const;

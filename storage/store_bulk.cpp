@@ -168,14 +168,22 @@ status store::append_new(std::span<foreign_record> records) {
   i.begin_group();
 
   // What this write itself adds, by what their keys in the index are made of.
+  struct addition {
+    std::size_t which = 0;
+    task_info* task = nullptr;
+    std::uint64_t time = 0, hash = 0;
+  };
+  std::vector<addition> additions;
+  additions.reserve(records.size());
+  std::vector<key128> cacheable;
+  cacheable.reserve(records.size());
   std::unordered_map<std::uint64_t, std::size_t> here;
-  here.reserve(records.size());
   std::string key, text;
   v1::RecordReference reference;
-  auto id = i.next_record;
   const task_entry* last_entry = nullptr;
   task_info* task = nullptr;
   std::optional<std::uint64_t>* latest = nullptr;
+  std::size_t indexed_here = 0; // so many of the additions are in `here`
   for (std::size_t k = 0; k < records.size(); ++k) {
     auto& r = records[k];
     if (r.task != last_entry) {
@@ -188,14 +196,17 @@ status store::append_new(std::span<foreign_record> records) {
     };
     const auto time = static_cast<std::uint64_t>(r.result->at.count());
     const auto hash = hash_of(r.key, *r.result, r.session);
-    keys::content_key(key, task->number, time, hash);
-    const auto mixed = hash ^ (time * 0x9e3779b97f4a7c15u) ^ task->number;
+    const auto mixed = [](const addition& a) { return a.hash ^ (a.time * 0x9e3779b97f4a7c15u) ^ a.task->number; };
+    const addition one{k, task, time, hash};
     if (*latest && time <= **latest) {
       // Only then may it be there already.
-      if (const auto at = here.find(mixed); at != here.end()) {
+      for (; indexed_here < additions.size(); ++indexed_here)
+        here[mixed(additions[indexed_here])] = additions[indexed_here].which;
+      if (const auto at = here.find(mixed(one)); at != here.end()) {
         const auto& other = records[at->second];
         if (other.task->task == r.task->task && is_it(other.key, *other.result, other.session)) continue;
       }
+      keys::content_key(key, task->number, time, hash);
       const auto got = i.db->get(family::records, key, text);
       if (!got) return got.err();
       if (*got && reference.ParseFromString(text) && reference.task() == task->number) {
@@ -206,12 +217,22 @@ status store::append_new(std::span<foreign_record> records) {
     } else {
       *latest = time;
     }
-    here[mixed] = k;
-    if (auto ready = i.prepare(*task); !ready) return ready;
+    additions.push_back(one);
+    if (conclusive(*r.result)) cacheable.push_back(r.key);
+  }
+  const auto in_book = i.book->find(cacheable);
+  auto next_in_book = in_book.begin();
+  auto id = i.next_record;
+  for (const auto& a : additions) {
+    auto& r = records[a.which];
+    if (auto ready = i.prepare(*a.task); !ready) return ready;
+    const bool kept = conclusive(*r.result);
     // Not owned: the caller keeps it.
-    i.stage(*task, r.key, *r.config, outcome_ptr(outcome_ptr(), r.result), r.session, conclusive(*r.result),
-            r.config->canonical().size(), id);
-    reference.set_task(task->number);
+    i.stage(*a.task, r.key, *r.config, outcome_ptr(outcome_ptr(), r.result), r.session, kept,
+            r.canonical_size != 0 ? r.canonical_size : r.config->canonical().size(), id, false,
+            kept ? &*next_in_book++ : nullptr);
+    keys::content_key(key, a.task->number, a.time, a.hash);
+    reference.set_task(a.task->number);
     reference.set_record(id);
     i.put(family::records, key, reference);
     r.added = true;

@@ -92,7 +92,7 @@ status forget_sessions(store::impl& i, const std::vector<std::string>& ids) {
 /// be made anew, which happens behind the write.
 status forget_records(store::impl& i, const doomed& what, std::uint64_t& entries) {
   auto& task = *what.task;
-  const best_table unknown(task.direction, {}, 0.0);
+  const best_table unknown(task.direction, {}, std::nullopt, false);
   v1::Record message;
   std::string text;
   for (std::size_t at = 0; at < what.gone.size(); at += forgotten_together) {
@@ -100,6 +100,7 @@ status forget_records(store::impl& i, const doomed& what, std::uint64_t& entries
     if (auto ready = i.prepare(task); !ready) return ready;
     auto& now = i.changed[task.at_group];
     now.best = unknown;
+    task.rebuilt = 0;
     const auto end = std::min(what.gone.size(), at + forgotten_together);
     for (std::size_t k = at; k < end; ++k) {
       const auto key = keys::of_record(task.number, what.gone[k]);

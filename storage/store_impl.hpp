@@ -32,6 +32,7 @@ struct task_info {
   goal direction = goal::minimize;
   task_counts counts;
   std::optional<best_table> best; ///< none: not read yet
+  std::uint64_t rebuilt = 0;      ///< records that there were when the table was last made anew
   /// The records of the best ones, read when they are first asked for; null: not read, or the table has changed.
   std::shared_ptr<const std::vector<record>> top;
   std::string entry;   ///< the message, until it is stored
@@ -101,6 +102,7 @@ struct store::impl {
   std::uint64_t group = 0;
   std::vector<touched> changed;
   std::vector<run> runs;
+  std::vector<nanoseconds> times; ///< since when its records count, in their order
   std::vector<std::uint32_t> new_names;
   std::vector<session_state*> stepped;
   std::uint64_t stamp_before = 0;
@@ -125,9 +127,13 @@ struct store::impl {
   task_info& add_task(const task_entry& entry);
   std::uint32_t names_of(const configuration& config);
   status prepare(task_info& task);
+  /// `measured_now`: it counts from no earlier than what is there; else from when its outcome says. `in_book`: what the
+  /// book has on the disk under its key, where that is known.
   /// @pre prepare(task) in this group
   void stage(task_info& task, const key128& key, const configuration& config, const outcome_ptr& result,
-             std::string_view session, bool cacheable, std::size_t canonical_size, record_id id);
+             std::string_view session, bool cacheable, std::size_t canonical_size, record_id id, bool measured_now,
+             const std::optional<cache_book::entry>* in_book = nullptr);
+  bool cache_has_newer(const task_info& task, const key128& key, nanoseconds than) const;
   status stage(const step_item& item);
   void put_steps(session_state& state);
   status finish_group(bool durable);
@@ -156,7 +162,11 @@ struct store::impl {
   const task_info* task_of(std::uint32_t number) const; ///< null: there is none on the disk
   task_info* known(const digest& task);
   status need_best(task_info& task);
-  result<best_table> recompute_best(const task_info& task) const;
+  struct recomputed {
+    best_table table;
+    std::optional<nanoseconds> latest; ///< task_counts::latest
+  };
+  result<recomputed> recompute_best(const task_info& task) const;
   result<record> read_record(const task_info& task, record_id id, std::string_view value, v1::Record& message) const;
   result<std::optional<record>> record_at(const task_info& task, record_id id) const;
   result<std::shared_ptr<const std::vector<record>>> top_of(task_info& task);

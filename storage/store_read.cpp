@@ -14,8 +14,10 @@ v1::BestList message_of(std::uint32_t task, const best_table& table) {
     m.set_key(e.key.bytes.data(), e.key.bytes.size());
     m.set_record(e.record);
     m.set_value(e.value);
+    m.set_at_ns(e.at.count());
   }
   if (table.floor()) out.set_floor(*table.floor());
+  out.set_by_time(table.known());
   return out;
 }
 
@@ -27,9 +29,10 @@ result<best_table> table_of(goal direction, const v1::BestList& message) {
     if (!eligible(m.value())) return convert::damaged("a best list holds a value that cannot be the best");
     e.record = m.record();
     e.value = m.value();
+    e.at = nanoseconds(m.at_ns());
   }
   return best_table(direction, std::move(entries),
-                    message.has_floor() ? std::optional<double>(message.floor()) : std::nullopt);
+                    message.has_floor() ? std::optional<double>(message.floor()) : std::nullopt, message.by_time());
 }
 
 record_id store::newest() const {
@@ -84,6 +87,7 @@ result<record> store::impl::read_record(const task_info& task, record_id id, std
   } else {
     out.session = message.other_session();
   }
+  out.counts_from = message.has_counts_from_ns() ? nanoseconds(message.counts_from_ns()) : out.result.at;
   return out;
 }
 
@@ -209,8 +213,9 @@ status store::impl::need_best(task_info& task) {
   return {};
 }
 
-result<best_table> store::impl::recompute_best(const task_info& task) const {
+result<store::impl::recomputed> store::impl::recompute_best(const task_info& task) const {
   std::vector<best_table::entry> history;
+  std::optional<nanoseconds> latest;
   std::optional<error> bad;
   v1::Record message;
   auto read = db->scan(
@@ -221,28 +226,32 @@ result<best_table> store::impl::recompute_best(const task_info& task) const {
           bad = r.err();
           return false;
         }
+        latest = std::max(latest.value_or(r->counts_from), r->counts_from);
         if (!conclusive(r->result)) return true;
         const auto* m = r->result.measured();
-        history.push_back({r->key, id, m != nullptr ? m->value : std::numeric_limits<double>::quiet_NaN()});
+        history.push_back(
+            {r->key, id, m != nullptr ? m->value : std::numeric_limits<double>::quiet_NaN(), r->counts_from});
         return true;
       });
   if (!read) return read.err();
   if (bad) return *bad;
-  return best_table::of(task.direction, history);
+  return recomputed{best_table::of(task.direction, history), latest};
 }
 
 status store::impl::rebuild_best(task_info& task) {
-  auto table = recompute_best(task);
-  if (!table) return table.err();
+  const auto made = recompute_best(task);
+  if (!made) return made.err();
   {
     const std::unique_lock guard(state_lock);
-    task.best = *table;
+    task.best = made->table;
     task.top = nullptr;
+    task.rebuilt = task.counts.records;
+    if (!task.counts.latest) task.counts.latest = made->latest;
   }
   if (read_only) return {};
   rocksdb::WriteBatch one;
   one.Put(db->handle(family::best), slice(keys::of_best(task.workload, task.target, task.method)),
-          slice(message_of(task.number, *table).SerializeAsString()));
+          slice(message_of(task.number, made->table).SerializeAsString()));
   return db->write(one, false);
 }
 

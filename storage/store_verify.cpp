@@ -58,7 +58,8 @@ void verification::records_of(const task_info& task, const task_entry& entry) {
           problems.say("record " + std::to_string(last) + ": its key is not that of its configuration");
         if (!conclusive(r->result)) return true;
         const auto* m = r->result.measured();
-        history.push_back({r->key, last, m != nullptr ? m->value : std::numeric_limits<double>::quiet_NaN()});
+        history.push_back(
+            {r->key, last, m != nullptr ? m->value : std::numeric_limits<double>::quiet_NaN(), r->counts_from});
         return true;
       });
   if (!read) problems.say(name + read.err().message);

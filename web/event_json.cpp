@@ -1,10 +1,9 @@
 #include "web/event_json.hpp"
 
 #include "actors/messages.hpp"
+#include "storage/json_value.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include <cmath>
 
 namespace attune::web {
 
@@ -26,11 +25,11 @@ const char* to_text(purpose p) {
   return "search";
 }
 
-json number(double d) { return std::isfinite(d) ? json(d) : json(nullptr); }
+using storage::number_json;
 
 json samples_json(const std::vector<double>& samples) {
   json out = json::array();
-  for (std::size_t i = 0; i < samples.size() && i < event_samples_most; ++i) out.push_back(number(samples[i]));
+  for (std::size_t i = 0; i < samples.size() && i < event_samples_most; ++i) out.push_back(number_json(samples[i]));
   return out;
 }
 
@@ -48,7 +47,7 @@ void fill(json& out, const actors::event& e) {
     out["task"] = e.report->of->spec.name;
     out["session_id"] = e.report->session;
     out["best"] = e.report->best ? json{{"config", config_json(e.report->best->config)},
-                                        {"value", number(e.report->best->result->measured()->value)},
+                                        {"value", number_json(e.report->best->result->measured()->value)},
                                         {"unit", e.report->of->metric().stored_unit()}}
                                  : json(nullptr);
   }
@@ -94,59 +93,26 @@ log_level level_of(const actors::event& e) noexcept {
   }
 }
 
-std::string shortened(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most; // not inside a character
-  return std::string(text.substr(0, most)) + "…";
-}
-
-std::string dump(const json& what) { return what.dump(-1, ' ', false, json::error_handler_t::replace); }
-
-json value_json(const value& v) {
-  switch (v.type()) {
-  case value::kind::absent:
-    return nullptr;
-  case value::kind::boolean:
-    return v.as_bool();
-  case value::kind::integer:
-    return v.as_integer();
-  case value::kind::real:
-    return number(v.as_real());
-  case value::kind::text:
-    return shortened(v.as_text());
-  case value::kind::order:
-    break;
-  }
-  return v.as_order().order;
-}
-
-json config_json(const configuration& c) {
-  json out = json::object();
-  for (std::size_t i = 0; i < c.size(); ++i)
-    if (!c[i].is_absent()) out[c.name(i)] = value_json(c[i]);
-  return out;
-}
-
-json arguments_json(const arguments& a) {
-  json out = json::object();
-  for (const auto& [name, v] : a) out[name] = value_json(v);
-  return out;
-}
+std::string shortened(std::string_view text, std::size_t most) { return storage::shortened(text, most); }
+std::string dump(const json& what) { return storage::dump(what); }
+json value_json(const value& v) { return storage::value_json(v, event_text_most); }
+json config_json(const configuration& c) { return storage::config_json(c, event_text_most); }
+json arguments_json(const arguments& a) { return storage::arguments_json(a, event_text_most); }
 
 json outcome_json(const outcome& o, goal direction) {
   json out = json::object();
   if (const auto* m = o.measured()) {
-    out["value"] = number(m->value);
-    out["spread"] = number(m->spread);
+    out["value"] = number_json(m->value);
+    out["spread"] = number_json(m->spread);
     out["samples"] = samples_json(m->samples);
     if (m->rejected > 0) out["rejected"] = m->rejected;
     if (!m->metrics.empty()) {
       auto& further = out["metrics"] = json::object();
-      for (const auto& [name, v] : m->metrics) further[name] = number(v);
+      for (const auto& [name, v] : m->metrics) further[name] = number_json(v);
     }
   } else if (const auto* b = o.bounded()) {
-    out[direction == goal::minimize ? "at_least" : "at_most"] = number(b->value);
-    out["against"] = number(b->against);
+    out[direction == goal::minimize ? "at_least" : "at_most"] = number_json(b->value);
+    out["against"] = number_json(b->against);
     out["samples"] = samples_json(b->samples);
   } else if (const auto* f = o.failed()) {
     out["failure"] = to_string(f->kind);
@@ -166,8 +132,8 @@ json outcome_json(const outcome& o, goal direction) {
   if (o.around != conditions{})
     out["conditions"] = {{"runs_beside", o.around.runs_beside},
                          {"builds_beside", o.around.builds_beside},
-                         {"drift", o.around.drift ? number(*o.around.drift) : json(nullptr)},
-                         {"correction", number(o.around.correction)},
+                         {"drift", o.around.drift ? number_json(*o.around.drift) : json(nullptr)},
+                         {"correction", number_json(o.around.correction)},
                          {"disturbed", o.around.disturbed}};
   if (!o.notes.empty()) {
     auto& notes = out["notes"] = json::array();

@@ -34,7 +34,7 @@ std::string event_json(const actors::event& e, nanoseconds with_wall = nanosecon
 /// The same as a log's line: `time`, `level` and `event` come first.
 std::string event_log_line(const actors::event& e, nanoseconds wall);
 
-// Its parts, for the other documents. Never a NaN or an infinity: null stands there.
+// Its parts, for the other documents, as storage/json_value.hpp has them, texts bounded as an event's.
 nlohmann::ordered_json value_json(const value& v);
 nlohmann::ordered_json config_json(const configuration& c);
 nlohmann::ordered_json arguments_json(const arguments& a);

@@ -1,8 +1,8 @@
 // A test of messages, as a program writes its own: the graph of actors as it is, on virtual time, with places that do
 // what a script says. It takes no time, and comes out the same every time.
 #define BOOST_TEST_MODULE message_test
-#include "testing/boost_test.hpp"
-#include "testing/ledger.hpp"
+#include <attune/testing/boost_test.hpp>
+#include <attune/testing/ledger.hpp>
 
 using namespace attune;
 using namespace attune::actors;

@@ -96,6 +96,7 @@ void agent::attach(link_ptr link) {
       [weak](const error& why) {
         if (const auto self = weak.lock()) self->lose(why);
       });
+  beat(); // one that says nothing more in the middle of its greeting is gone as well
 }
 
 void agent::take(std::string_view body) {
@@ -158,9 +159,11 @@ void agent::beat() {
     if (ec || !self || !self->wire_) return;
     if (self->options_.clock->monotonic() - self->heard_ > self->lease_)
       return self->lose({errc::network, "nothing was heard of the hub for too long", {}});
-    Envelope out;
-    out.mutable_heartbeat()->set_number(++self->beats_);
-    self->wire_->send(out.SerializeAsString());
+    if (self->let_in_) {
+      Envelope out;
+      out.mutable_heartbeat()->set_number(++self->beats_);
+      self->wire_->send(out.SerializeAsString());
+    }
     self->beat();
   });
 }

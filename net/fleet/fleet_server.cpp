@@ -309,6 +309,7 @@ void fleet_server::pass_on() {
         early->second = true;
       } else if (const auto lease = leases_.holder(w.agent, w.slot)) {
         at->second.next.add_stop(*lease);
+        if (const auto run = runs_.find(*lease); run != runs_.end()) run->second.stopped = true;
         dirty_.push_back(w.agent);
       }
       continue;
@@ -381,7 +382,7 @@ void fleet_server::begin(wanted w, std::shared_ptr<const manifest> folder) {
     p.gives.offer(*folder, b.directory);
     if (b.path.size() > b.directory.size()) o.set_artifact(b.path.substr(b.directory.size() + 1));
   }
-  runs_.emplace(*lease, in_hand{std::move(w.what), std::move(w.built), std::move(folder), std::move(w.done)});
+  runs_.emplace(*lease, in_hand{std::move(w.what), std::move(w.built), std::move(folder), std::move(w.done), false});
   dirty_.push_back(w.agent);
 }
 
@@ -417,7 +418,10 @@ status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
       if (const auto at = peers_.find(who); at != peers_.end())
         at->second.gives.withdraw(*run.folder, run.built->directory);
     const auto* m = std::get_if<measurement>(&r.data);
-    const auto* f = std::get_if<failure>(&r.data);
+    auto* f = std::get_if<failure>(&r.data);
+    // Nobody here wanted that: an agent that leaves in order. The trial goes elsewhere.
+    if (f != nullptr && f->kind == failure_kind::cancelled && !node.mapped().stopped)
+      *f = {failure_kind::internal, "the agent has ended it by itself", {}, {}};
     registry_.ran(who, m != nullptr && m->samples.size() > 1 ? std::optional(m->spread) : std::nullopt,
                   f != nullptr && is_infrastructure(f->kind) && f->kind != failure_kind::cancelled ? f->message : "");
     node.mapped().done(std::move(r));

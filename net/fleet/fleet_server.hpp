@@ -119,6 +119,7 @@ private:
     measure::artifact_ptr built;
     std::shared_ptr<const manifest> folder;
     run_callback done;
+    bool stopped = false; ///< it was asked to end it early
   };
   struct peer {
     explicit peer(peer_session s) : session(std::move(s)) {}

@@ -113,6 +113,7 @@ result<std::vector<task_spec>> job_folder::read() const {
     if (o.has_time_ns()) s.search.time = nanoseconds(o.time_ns());
     if (o.has_strategy()) s.search.strategy = o.strategy();
     if (o.has_seed()) s.search.seed = o.seed();
+    if (o.has_near()) s.search.near = o.near();
   }
   return specs;
 }

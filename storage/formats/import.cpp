@@ -114,8 +114,9 @@ private:
       }
       b.failures += e.result.failed() == nullptr ? 0 : 1;
       identity_.task_key = e.task->task;
+      const auto canonical = e.config.canonical();
       b.records.push_back(
-          {e.task.get(), measurement_key(identity_, e.config.canonical()), &e.config, &e.result, e.session});
+          {e.task.get(), measurement_key(identity_, canonical), &e.config, &e.result, e.session, canonical.size()});
     }
   }
 

@@ -152,54 +152,13 @@ bool json_document::parse(char* text, std::size_t size) {
   return false;
 }
 
-bool json_ref::is_null() const noexcept { return of_ != nullptr && of_->at(at_).type == kind::null; }
-bool json_ref::is_boolean() const noexcept {
-  return of_ != nullptr && (of_->at(at_).type == kind::yes || of_->at(at_).type == kind::no);
-}
-bool json_ref::is_number() const noexcept { return of_ != nullptr && of_->at(at_).type == kind::number; }
 bool json_ref::is_integer() const noexcept { return integer().has_value(); }
-bool json_ref::is_string() const noexcept { return of_ != nullptr && of_->at(at_).type == kind::string; }
-bool json_ref::is_array() const noexcept { return of_ != nullptr && of_->at(at_).type == kind::array; }
-bool json_ref::is_object() const noexcept { return of_ != nullptr && of_->at(at_).type == kind::object; }
-bool json_ref::boolean() const noexcept { return of_ != nullptr && of_->at(at_).type == kind::yes; }
-
-std::string_view json_ref::text() const noexcept {
-  if (!is_string() && !is_number()) return {};
-  const auto& n = of_->at(at_);
-  return {n.text, n.size};
-}
 
 std::optional<double> json_ref::number() const noexcept { return is_number() ? parse_double(text()) : std::nullopt; }
 
 std::optional<std::int64_t> json_ref::integer() const noexcept {
   return is_number() ? parse_integer(text()) : std::nullopt;
 }
-
-std::size_t json_ref::size() const noexcept { return is_array() || is_object() ? of_->at(at_).size : 0; }
-
-json_ref json_ref::operator[](std::size_t i) const noexcept {
-  if (i >= size()) return {};
-  auto it = begin();
-  for (; i > 0; --i) ++it;
-  return *it;
-}
-
-json_ref json_ref::find(std::string_view key) const noexcept {
-  json_ref out;
-  if (is_object())
-    for (auto it = begin(), stop = end(); it != stop; ++it)
-      if (it.key() == key) out = *it;
-  return out;
-}
-
-json_ref::iterator& json_ref::iterator::operator++() noexcept {
-  at_ = of_->at(members_ ? at_ + 1 : at_).next;
-  --left_;
-  return *this;
-}
-
-json_ref::iterator json_ref::begin() const noexcept { return {of_, at_ + 1, size(), is_object()}; }
-json_ref::iterator json_ref::end() const noexcept { return {of_, 0, 0, false}; }
 
 void dump(const json_ref& what, std::string& out) {
   if (what.is_string()) {

@@ -90,6 +90,62 @@ private:
   std::string why_;
 };
 
+// Asked many times for each record that is read.
+inline bool json_ref::is_null() const noexcept {
+  return of_ != nullptr && of_->at(at_).type == json_document::kind::null;
+}
+inline bool json_ref::is_boolean() const noexcept {
+  return of_ != nullptr &&
+         (of_->at(at_).type == json_document::kind::yes || of_->at(at_).type == json_document::kind::no);
+}
+inline bool json_ref::is_number() const noexcept {
+  return of_ != nullptr && of_->at(at_).type == json_document::kind::number;
+}
+inline bool json_ref::is_string() const noexcept {
+  return of_ != nullptr && of_->at(at_).type == json_document::kind::string;
+}
+inline bool json_ref::is_array() const noexcept {
+  return of_ != nullptr && of_->at(at_).type == json_document::kind::array;
+}
+inline bool json_ref::is_object() const noexcept {
+  return of_ != nullptr && of_->at(at_).type == json_document::kind::object;
+}
+inline bool json_ref::boolean() const noexcept {
+  return of_ != nullptr && of_->at(at_).type == json_document::kind::yes;
+}
+
+inline std::string_view json_ref::text() const noexcept {
+  if (!is_string() && !is_number()) return {};
+  const auto& n = of_->at(at_);
+  return {n.text, n.size};
+}
+
+inline std::size_t json_ref::size() const noexcept { return is_array() || is_object() ? of_->at(at_).size : 0; }
+
+inline json_ref json_ref::operator[](std::size_t i) const noexcept {
+  if (i >= size()) return {};
+  auto it = begin();
+  for (; i > 0; --i) ++it;
+  return *it;
+}
+
+inline json_ref json_ref::find(std::string_view key) const noexcept {
+  json_ref out;
+  if (is_object())
+    for (auto it = begin(), stop = end(); it != stop; ++it)
+      if (it.key() == key) out = *it;
+  return out;
+}
+
+inline json_ref::iterator& json_ref::iterator::operator++() noexcept {
+  at_ = of_->at(members_ ? at_ + 1 : at_).next;
+  --left_;
+  return *this;
+}
+
+inline json_ref::iterator json_ref::begin() const noexcept { return {of_, at_ + 1, size(), is_object()}; }
+inline json_ref::iterator json_ref::end() const noexcept { return {of_, 0, 0, false}; }
+
 /// Appends it as JSON on one line without blanks: numbers as they were written, strings as json_string has them.
 void dump(const json_ref& what, std::string& out);
 

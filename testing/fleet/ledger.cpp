@@ -111,8 +111,8 @@ void fleet_ledger::look(const handled& h) {
   } else if (h.to == "scheduler" && tells_an_end(m)) {
     const auto at = in_hand_.find(h.from);
     if (at == in_hand_.end()) return;
-    if (const auto* why = failure_told(m);
-        why != nullptr && is_infrastructure(why->kind) && why->kind != failure_kind::cancelled)
+    if (const auto* why = failure_told(m); why != nullptr && is_infrastructure(why->kind) &&
+                                           why->kind != failure_kind::cancelled && at->second != trial_id())
       trials_[at->second].failed_at.insert(h.from);
     in_hand_.erase(at);
   }
@@ -137,6 +137,11 @@ void fleet_ledger::heard(tuner_book& t, const finished& f) {
 void fleet_ledger::ordered(const handled& h, const trial& t, bool runs) {
   if (in_hand_.contains(h.to)) broken("one at a time", h.to + " gets an order while it has one in hand");
   const trial_id id{t.session, t.number};
+  if (t.why != purpose::search) {
+    // Run once more: not another try of what was before.
+    in_hand_[h.to] = {};
+    return;
+  }
   in_hand_[h.to] = id;
   const auto& book = trials_[id];
   if (book.failed_at.contains(h.to))
@@ -147,7 +152,7 @@ void fleet_ledger::ordered(const handled& h, const trial& t, bool runs) {
            "trial " + std::to_string(t.number) + " comes back to " + device + ", which was lost with it");
   if (book.lost_with.size() >= 2)
     broken("retries are bounded", "trial " + std::to_string(t.number) + " has lost two devices and is tried again");
-  if (!runs || t.why != purpose::search) return;
+  if (!runs) return;
   const auto [first, last] = by_key_.equal_range(t.key);
   for (auto k = first; k != last; ++k)
     if (const auto& r = records_[k->second]; r.cacheable && r.result->measured() != nullptr)
@@ -159,7 +164,7 @@ void fleet_ledger::joined(const std::string& place, const std::string& device) {
 void fleet_ledger::gone(const std::string& place) {
   const auto at = in_hand_.find(place);
   if (at == in_hand_.end()) return;
-  trials_[at->second].lost_with.insert(device_of(place));
+  if (at->second != trial_id()) trials_[at->second].lost_with.insert(device_of(place));
   in_hand_.erase(at);
 }
 

@@ -115,7 +115,9 @@ public:
     out.messages = past_.steps();
     out.virtual_time = time_.monotonic() - begun_;
   }
-  std::string past() const { return past_.text(); }
+  std::string past() const {
+    return what_is_left() + "\nthe last messages (step, time, sender -> receiver):\n" + past_.text();
+  }
 
 private:
   // --- turns ---
@@ -191,7 +193,8 @@ private:
              (m->is_let_in() ? " is in"
               : m->alive()   ? " is out"
                              : " is down") +
-             (m->idle() ? "; " : ", busy; ");
+             (m->idle() ? "" : ", busy") + (net_.open(m->wire()) ? ", its wire is open" : "") +
+             (net_.frozen(m->wire()) ? " and frozen; " : "; ");
     return out;
   }
 
@@ -626,7 +629,7 @@ fleet_end play_fleet(const fleet_plan& p) {
   }
   if (!play) return out;
   play->fill(out);
-  if (out.broken) *out.broken += "\nthe last messages (step, time, sender -> receiver):\n" + play->past();
+  if (out.broken) *out.broken += "\n" + play->past();
   return out;
 }
 

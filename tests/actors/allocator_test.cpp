@@ -25,7 +25,9 @@ struct shared_graph : boost_world {
     storage::record_id up_to;
   };
 
-  explicit shared_graph(std::uint32_t in_flight = 2) : boost_world({.scheduling = two_slots(in_flight)}) {
+  /// Without places.
+  explicit shared_graph(const scheduler_options& how) : boost_world({.scheduling = how}) {}
+  explicit shared_graph(std::uint32_t in_flight = 2) : shared_graph(two_slots(in_flight)) {
     slot = add_runner("a");
     other = add_runner("b");
     slot->answer = other->answer = [this](const run_order& o) {
@@ -134,6 +136,33 @@ BOOST_AUTO_TEST_CASE(a_dead_task_does_not_eat_the_budget_and_is_reported) {
     BOOST_TEST(report->trials == 30u);
     BOOST_TEST(report->tasks[1].report->best.has_value());
     BOOST_TEST(report->tasks[2].report->best.has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(two_tasks_on_two_devices_take_the_time_of_the_longer) {
+  for (const std::string policy : {"gradient", "round_robin"}) {
+    scheduler_options how;
+    how.apart = true;
+    shared_graph g(how);
+    const auto serves = [&](const std::string& device, nanoseconds each) {
+      g.add_runner(place_info{device + "/slot", device, [device](const task& t) { return t.where.device() == device; }})
+          ->answer = slow(each, measures([](const configuration& c) { return 1 + c.find("x")->to_double(); }));
+    };
+    serves("arm", 1s);
+    serves("gpu", 2s);
+    const auto on = [](const std::string& device, int size) {
+      auto o = task_named(device, size);
+      o.shape = [device](task_spec& s) { s.target = {{"device", value(device)}}; };
+      return o;
+    };
+    const auto begun = g.now();
+    g.share({on("arm", 6), on("gpu", 5)}, budget_of(policy, 11));
+    while (!g.over() && g.now() - begun < 60s) g.pass(250ms);
+    BOOST_TEST(seconds(g.now() - begun) == 10.0, policy << " took " << seconds(g.now() - begun) << " s");
+    const auto report = g.joint();
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->tasks[0].report->counts.measured == 6u);
+    BOOST_TEST(report->tasks[1].report->counts.measured == 5u);
   }
 }
 

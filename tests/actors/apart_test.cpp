@@ -4,6 +4,7 @@
 using namespace attune;
 using namespace attune::actors;
 using namespace attune::testing;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -48,6 +49,28 @@ BOOST_AUTO_TEST_CASE(tasks_go_to_the_machines_of_their_target) {
   }
   BOOST_TEST(g.report(x)->counts.measured == 3u);
   BOOST_TEST(g.report(y)->counts.measured == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(two_tasks_on_two_devices_take_the_time_of_the_longer) {
+  for (const bool build : {false, true}) {
+    boost_world g({.scheduling = apart(2)});
+    const auto takes = [](nanoseconds each) { return slow(each, measures([](const configuration&) { return 1.0; })); };
+    g.add_runner(slot_of("a", "arm"))->answer = takes(1s);
+    g.add_runner(slot_of("b", "gpu"))->answer = takes(2s);
+    if (build)
+      for (const auto* name : {"builder1", "builder2"}) g.add_builder(name, slow(500ms, builds()));
+    const auto begun = g.now();
+    const auto x = g.begin(on("arm", 6, build)), y = g.begin(on("gpu", 5, build));
+    while (!g.report(y) && g.now() - begun < 60s) g.pass(250ms);
+    BOOST_REQUIRE(g.report(x));
+    BOOST_REQUIRE(g.report(y));
+    // While one runs the next is built: a build is waited for at the beginning alone, by one of them behind the
+    // other's.
+    const double first = build ? 0.5 : 0;
+    BOOST_TEST(seconds(g.report(x)->wall) == 6 + first);
+    BOOST_TEST(seconds(g.report(y)->wall) == 10 + 2 * first);
+    BOOST_TEST(seconds(g.now() - begun) == 10 + 2 * first);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_machine_that_comes_later_serves_what_waits_for_it) {

@@ -6,8 +6,12 @@
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <sys/stat.h>
 
+#include <cerrno>
+#include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -144,6 +148,110 @@ BOOST_AUTO_TEST_CASE(its_end_ends_what_is_under_way) {
   BOOST_TEST((report->reason == search::stop_reason::interrupted));
   BOOST_TEST(report->counts.measured == 0u);
   BOOST_TEST(!report->best);
+}
+
+namespace {
+
+/// A command that tells who it is when it runs, and then neither ends nor heeds SIGTERM.
+struct stubborn {
+  stubborn() {
+    std::string name = (std::filesystem::temp_directory_path() / "attune-stubborn-XXXXXX").string();
+    BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
+    folder = name;
+    BOOST_REQUIRE(::mkfifo((folder + "/pipe").c_str(), 0600) == 0);
+  }
+  ~stubborn() { std::filesystem::remove_all(folder); }
+  stubborn(const stubborn&) = delete;
+  stubborn& operator=(const stubborn&) = delete;
+  std::string command() const { return "trap '' TERM; echo $$ >" + folder + "/pipe; while :; do sleep 600; done"; }
+  /// Waits until it runs: its process.
+  pid_t wait() const {
+    pid_t out = 0;
+    std::ifstream(folder + "/pipe") >> out;
+    return out;
+  }
+  std::string folder;
+};
+
+session begin_commands(engine& e, const std::string& build, const std::string& run, const std::string& name,
+                       const std::string& folder) {
+  auto spec = spec_of(4);
+  spec.name = name;
+  spec.callable.clear();
+  spec.directory = folder;
+  spec.run.run.shell = run;
+  if (!build.empty()) {
+    spec.build.emplace();
+    spec.build->run.shell = build + " {artifact}";
+    spec.build->timeout = std::chrono::hours(1);
+  }
+  auto of = make_task(spec);
+  BOOST_REQUIRE(of.ok());
+  const auto over = search::space::compile(spec.parameters, spec.constraints);
+  auto begun = e.tune({*of, *over});
+  BOOST_REQUIRE(begun.ok());
+  return *begun;
+}
+
+} // namespace
+
+// Far below what the commands would take, and far above what it does take (library_bench shutdown).
+BOOST_AUTO_TEST_CASE(its_end_waits_for_no_command_whatever_that_does) {
+  using clock = std::chrono::steady_clock;
+  for (const bool stored : {false, true})
+    for (const std::string phase : {"building", "running", "queueing"}) {
+      const stubborn command;
+      engine_options options;
+      options.subreaper = false;
+      if (stored) options.store = command.folder + "/store";
+      auto e = start(options);
+      std::vector<session> all;
+      all.push_back(begin_commands(*e, phase == "building" ? command.command() + " #" : "",
+                                   phase == "building" ? "echo 1" : command.command(), "first", command.folder));
+      if (phase == "queueing")
+        for (int n = 0; n < 20; ++n)
+          all.push_back(begin_commands(*e, "", "echo 1", "more" + std::to_string(n), command.folder));
+      const auto process = command.wait();
+      BOOST_REQUIRE(process > 0);
+      const auto begun = clock::now();
+      e = nullptr;
+      const auto took = std::chrono::duration<double>(clock::now() - begun).count();
+      BOOST_TEST_MESSAGE(phase << (stored ? ", with a store" : "") << ": its end took " << took << " s");
+      BOOST_TEST(took < 20, phase);
+      BOOST_TEST((::kill(process, 0) != 0 && errno == ESRCH));
+      for (auto& s : all) {
+        const auto report = s.wait();
+        BOOST_REQUIRE(report);
+        BOOST_TEST((report->reason == search::stop_reason::interrupted));
+        BOOST_TEST(report->counts.measured == 0u);
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(its_end_waits_for_no_training) {
+  // Each value is worse than the one before: there is always something to learn, and the model is never far away.
+  std::mutex lock;
+  std::condition_variable changed;
+  int calls = 0;
+  auto e = start();
+  auto spec = spec_of(100'000);
+  spec.search.strategy = "model";
+  auto of = make_task(spec, [&](const configuration&, std::stop_token) -> std::variant<std::vector<double>, failure> {
+    const std::lock_guard guard(lock);
+    ++calls;
+    changed.notify_all();
+    return std::vector<double>{static_cast<double>(calls)};
+  });
+  BOOST_REQUIRE(of.ok());
+  auto begun = e->tune({*of, *search::space::compile(spec.parameters, spec.constraints)});
+  BOOST_REQUIRE(begun.ok());
+  {
+    std::unique_lock guard(lock);
+    changed.wait(guard, [&] { return calls >= 200; });
+  }
+  e = nullptr;
+  BOOST_REQUIRE(begun->wait());
+  BOOST_TEST((begun->wait()->reason == search::stop_reason::interrupted));
 }
 
 BOOST_AUTO_TEST_CASE(cancel_reaches_a_callable_that_is_being_called) {

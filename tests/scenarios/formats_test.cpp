@@ -133,7 +133,9 @@ BOOST_AUTO_TEST_CASE(what_was_imported_answers_best_when_it_is_asked_for) {
   const scenario s;
   BOOST_REQUIRE(s.attune({"db", "import", s.write("c.json", cache)}).exit == 0);
   const auto file = s.write("spec.yaml", spec);
-  BOOST_TEST(s.attune({"best", file}).exit == 1);
+  const auto own = s.attune({"best", file});
+  BOOST_TEST(own.exit == 1, own.told());
+  BOOST_TEST(own.err.find("--imported answers from them") != std::string::npos, own.err);
   const auto unnamed = s.attune({"best", file, "--imported"});
   BOOST_TEST(unnamed.exit == 1, unnamed.told());
   BOOST_TEST(unnamed.err.find("'GPU A'") != std::string::npos, unnamed.err);

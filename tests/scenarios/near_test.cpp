@@ -76,8 +76,28 @@ BOOST_AUTO_TEST_CASE(an_estimate_is_labelled_everywhere_and_stored_nowhere_as_a_
   BOOST_TEST(s.lines("runs.log").size() == 41u);
 }
 
+BOOST_AUTO_TEST_CASE(a_spec_may_ask_for_it_and_the_command_line_has_the_last_word) {
+  const scenario s;
+  std::string asks = flat;
+  asks.replace(asks.find("seed: 3"), 7, "seed: 3, reuse: near");
+  s.write("s.yaml", asks);
+  const auto dry = s.attune({"tune", "s.yaml", "--dry-run", "--json"}).document();
+  BOOST_TEST(dry["tasks"][0]["reuse"] == "near");
+  const auto e = s.tune("s.yaml");
+  BOOST_REQUIRE_MESSAGE(e.exit == 0, e.told());
+  const auto estimated = e.document()["trials"]["estimated"].get<std::size_t>();
+  BOOST_TEST(estimated >= 2u, e.told());
+  BOOST_TEST(s.lines("runs.log").size() == 41u - estimated);
+  BOOST_TEST(dry["tasks"][0]["session"] == e.document()["session"]);
+  const auto exact = s.tune("s.yaml", {"--reuse", "exact"});
+  BOOST_TEST(exact.document()["trials"]["measured"] == estimated, exact.told());
+  BOOST_TEST(exact.document()["trials"]["estimated"] == 0, exact.told());
+}
+
 BOOST_AUTO_TEST_CASE(a_word_that_it_does_not_know_is_refused) {
   const scenario s;
+  s.write("s.yaml", std::string(flat).replace(std::string(flat).find("seed: 3"), 7, "reuse: nearby"));
+  BOOST_TEST(s.attune({"tune", "s.yaml"}).exit == 2);
   s.write("s.yaml", flat);
   const auto e = s.attune({"tune", "s.yaml", "--reuse", "nearly"});
   BOOST_TEST(e.exit == 2, e.told());

@@ -99,7 +99,7 @@ BOOST_DATA_TEST_CASE(nothing_that_the_program_makes_is_open_to_others,
   run({"tune", "s.yaml", "--json"});
   run({"tune", "s.yaml", "--json", "--store", s.path("made")});
   run({"token", "create", "--role", "agent", "--name", "a"});
-  run({"db", "backup", "copies/one"});
+  run({"db", "backup", "copy"});
   BOOST_TEST(open_to_others(s, ours) == "");
   // Those that the user has asked for have the modes that he has asked for.
   run({"db", "export", "export.json", "--format", "attune"});

@@ -92,7 +92,7 @@ std::vector<starved_row> sweep(const std::string& option, const std::vector<std:
         prefix.insert(prefix.begin(), user.begin(), user.end());
       }
       t.start(prefix);
-      auto e = t.end();
+      auto e = t.end(180s); // a store that cannot be written is waited for
       t.go_on();
       return e;
     });
@@ -381,24 +381,24 @@ std::vector<starved_cell> tune_cells() {
        [] {
          return sweep("nproc", {3, 12}, true);
        }},
-      {"tune/processes-in-the-middle", true,
+      {"tune/processes-in-the-middle", false,
        [] { return in_the_middle("processes and threads", RLIMIT_NPROC, nothing_more, true); }},
       {"tune/memory", false,
        [] {
          return sweep("as",
-                      {40 * mb, 60 * mb, 80 * mb, 100 * mb, 120 * mb, 150 * mb, 200 * mb, 250 * mb, 300 * mb, 400 * mb,
-                       500 * mb, 700 * mb, 1000 * mb, 1500 * mb},
+                      {60 * mb, 80 * mb, 100 * mb, 120 * mb, 150 * mb, 200 * mb, 250 * mb, 300 * mb, 400 * mb, 500 * mb,
+                       700 * mb, 1000 * mb, 1500 * mb},
                       false);
        }},
-      {"tune/little-memory", true, [] { return sweep("as", {150 * mb}, false); }},
-      {"tune/memory-in-the-middle", true, [] { return in_the_middle("memory", RLIMIT_AS, address_space, false); }},
+      {"tune/little-memory", false, [] { return sweep("as", {150 * mb}, false); }},
+      {"tune/memory-in-the-middle", false, [] { return in_the_middle("memory", RLIMIT_AS, address_space, false); }},
       {"tune/file-size", false,
        [] {
-         return sweep("fsize", {0, 100, 4096, 65536, mb}, false);
+         return sweep("fsize", {4096, 65536, mb}, false);
        }},
       {"tune/disk", false, a_full_disk},
       {"tune/folders", true, folders},
-      {"tune/stops", true, stops},
+      {"tune/stops", false, stops},
       {"tune/clock", false, the_clock},
   };
 }

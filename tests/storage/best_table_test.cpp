@@ -18,7 +18,7 @@ key128 key(std::uint64_t n) {
   return k;
 }
 
-/// The definition, plainly: the newest result of each key, those with a value, sorted.
+/// The definition, plainly: the newest result of each key, by when it was measured, those with a value, sorted.
 struct naive {
   std::map<key128, best_table::entry> newest;
   std::vector<best_table::entry> best(goal direction) const {
@@ -92,6 +92,68 @@ BOOST_AUTO_TEST_CASE(it_is_exact_for_any_history_in_both_directions) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(it_is_exact_whatever_the_order_in_which_times_come) {
+  const std::uint64_t seed = 20261130;
+  BOOST_TEST_MESSAGE("seed " << seed);
+  random_engine random(seed);
+  int doubts = 0, older = 0;
+  for (const auto direction : {goal::minimize, goal::maximize}) {
+    for (int round = 0; round < 200; ++round) {
+      best_table table(direction);
+      naive model;
+      std::vector<best_table::entry> history;
+      const auto keys = 1 + random.below(300), values = 1 + random.below(200), times = 1 + random.below(600);
+      nanoseconds latest{-1};
+      for (std::uint64_t id = 1; id <= 600; ++id) {
+        const auto k = key(random.below(keys));
+        // Mostly in order, with something older now and then.
+        const nanoseconds at(static_cast<std::int64_t>(random.chance(0.8) ? id * times / 600 : random.below(times)));
+        const double v = random.chance(0.15) ? not_a_number : static_cast<double>(random.below(values));
+        history.push_back({k, id, v, at});
+        if (const auto [there, fresh] = model.newest.try_emplace(k, history.back()); !fresh && at >= there->second.at)
+          there->second = history.back();
+        else
+          older += fresh ? 0 : 1;
+        const auto before = table;
+        const bool concerned = table.concerns(k, eligible(v));
+        table.apply(k, id, eligible(v), at, at < latest);
+        latest = std::max(latest, at);
+        if (!concerned) BOOST_REQUIRE(table == before);
+        if (table.incomplete()) {
+          doubts += table.known() ? 0 : 1;
+          auto all = history;
+          table = best_table::of(direction, all);
+        }
+        same(answered(table), model.best(direction));
+      }
+    }
+  }
+  BOOST_TEST(doubts > 100);
+  BOOST_TEST(older > 1000);
+}
+
+BOOST_AUTO_TEST_CASE(something_older_does_not_take_the_place_of_what_is_newer) {
+  best_table t(goal::minimize);
+  t.apply(key(1), 1, 5.0, nanoseconds(20));
+  t.apply(key(1), 2, 1.0, nanoseconds(10), true);
+  BOOST_TEST(t.entries()[0].record == 1u);
+  t.apply(key(1), 3, std::nullopt, nanoseconds(19), true); // an older failure neither
+  BOOST_TEST(t.entries().size() == 1u);
+  t.apply(key(1), 4, 7.0, nanoseconds(20)); // at the same time: written later
+  BOOST_TEST(t.entries()[0].record == 4u);
+  BOOST_TEST(!t.incomplete());
+}
+
+BOOST_AUTO_TEST_CASE(it_says_when_something_newer_may_be_left_out) {
+  best_table t(goal::minimize);
+  t.apply(key(1), 1, std::nullopt, nanoseconds(20));
+  t.apply(key(2), 2, std::nullopt, nanoseconds(10), true); // older, and no candidate for the best
+  BOOST_TEST(t.known());
+  t.apply(key(1), 3, 1.0, nanoseconds(10), true); // has failed since, which the table does not hold
+  BOOST_TEST(!t.known());
+  BOOST_TEST(t.incomplete());
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_measured_again_has_its_new_value) {

@@ -42,6 +42,7 @@ struct history {
     r.config = c;
     r.key = truncate(sha256(c.canonical()));
     r.result = *o;
+    r.counts_from = o->at;
     all.push_back(std::move(r));
   }
   retention_choice::answer under(const retention& how, goal direction = goal::minimize) const {
@@ -83,6 +84,17 @@ retention keeping(std::size_t best, std::size_t boundary = 0, std::size_t reserv
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(retention_of_records)
+
+BOOST_AUTO_TEST_CASE(what_was_measured_last_stands_whatever_was_written_last) {
+  history h;
+  h.add(pair_of(1, 1), at(measured(3), 100));
+  h.add(pair_of(2, 1), at(measured(2), 100));
+  h.add(pair_of(1, 1), at(measured(1), 50)); // imported later
+  h.add(pair_of(2, 1), at(measured(4), 100));
+  const auto kept = h.under(keeping(1));
+  BOOST_TEST(kept.gone == ids({2, 3, 4}), boost::test_tools::per_element());
+  BOOST_TEST(kept.folded == 1u);
+}
 
 BOOST_AUTO_TEST_CASE(the_best_stay_by_their_newest_result_and_duplicates_are_folded) {
   history h;

@@ -385,6 +385,7 @@ BOOST_AUTO_TEST_CASE(refuses_wrong_types_and_values) {
                "spec.yaml:3:18: search.trials must be a whole number, not the string 'many'"},
       bad_case{"search: {trials: 5, fraction: 0.5}\n",
                "spec.yaml:3:31: search.fraction and search.trials exclude each other"},
+      bad_case{"search: {reuse: nearly}\n", "spec.yaml:3:17: search.reuse cannot be 'nearly'; did you mean 'near'?"},
       bad_case{"search: {time: 60}\n",
                "spec.yaml:3:16: search.time: duration '60' has no unit: write ns, us, ms, s, m, h "
                "or d behind the number, as in 10s"},
@@ -414,6 +415,12 @@ BOOST_AUTO_TEST_CASE(refuses_wrong_types_and_values) {
 }
 
 // A30
+BOOST_AUTO_TEST_CASE(knows_whether_something_may_be_estimated) {
+  BOOST_TEST(!good(with("")).search.near);
+  BOOST_TEST(!good(with("search: {reuse: exact}\n")).search.near);
+  BOOST_TEST(good(with("search: {reuse: near}\n")).search.near);
+}
+
 BOOST_AUTO_TEST_CASE(takes_fractions_above_zero_and_up_to_one_only) {
   const auto fraction = [](const std::string& written) {
     return *good(with("search: {fraction: " + written + "}\n")).search.fraction;

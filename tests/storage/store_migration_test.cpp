@@ -1,6 +1,8 @@
 // Stores of every past schema, made by the programs of their time (fixtures/README): read as they are, raised when they
 // are written, nothing lost.
+#include "proto/attune.pb.h"
 #include "storage/cache.hpp"
+#include "storage/database.hpp"
 #include "storage/keys.hpp"
 #include "storage/store.hpp"
 #include "tests/storage/samples.hpp"
@@ -120,6 +122,71 @@ BOOST_AUTO_TEST_CASE(every_past_schema_is_read_as_it_is_and_raised_when_it_is_wr
       BOOST_TEST(cached_records(*s) == (std::vector<record_id>{25, 16, 14, 27, 1}), boost::test_tools::per_element());
       BOOST_TEST(s->verify()->ok());
     }
+  }
+}
+
+namespace {
+
+/// As programs wrote it that decided what is newest by the order of writing: the same schema, without the times.
+void take_times_out(const std::string& path) {
+  auto db = database::open(path, false);
+  BOOST_REQUIRE(db.ok());
+  rocksdb::WriteBatch batch;
+  const auto put = [&](family f, std::string_view key, const google::protobuf::MessageLite& m) {
+    batch.Put((*db)->handle(f), rocksdb::Slice(key.data(), key.size()), m.SerializeAsString());
+  };
+  v1::BestList list;
+  v1::TaskCounts counts;
+  BOOST_REQUIRE((*db)
+                    ->scan(family::best, {},
+                           [&](std::string_view key, std::string_view text) {
+                             list.ParseFromArray(text.data(), static_cast<int>(text.size()));
+                             list.clear_by_time();
+                             for (auto& e : *list.mutable_entries()) e.clear_at_ns();
+                             put(family::best, key, list);
+                             return true;
+                           })
+                    .ok());
+  BOOST_REQUIRE((*db)
+                    ->scan(family::meta, keys::tagged(keys::counts),
+                           [&](std::string_view key, std::string_view text) {
+                             counts.ParseFromArray(text.data(), static_cast<int>(text.size()));
+                             counts.clear_latest_ns();
+                             put(family::meta, key, counts);
+                             return true;
+                           })
+                    .ok());
+  BOOST_REQUIRE((*db)->write(batch, true).ok());
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(the_best_of_an_older_program_is_decided_anew_by_time) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const auto add = [&](store& s, std::int64_t n, double v, std::int64_t second) {
+    auto o = std::make_shared<outcome>(*measured(v));
+    o->at = std::chrono::seconds(1'800'000'000 + second);
+    const auto of = ask(t, n);
+    const auto entry = entry_of(*t);
+    std::vector<foreign_record> one{{&entry, of->key, &of->config, o.get(), {}}};
+    BOOST_REQUIRE(s.append_new(one).ok());
+    BOOST_REQUIRE(one[0].added);
+  };
+  const auto best = [&](const store& s) { return (*s.best(t->identity.task_key))[0].result.measured()->value; };
+  {
+    const auto s = open(scratch.store());
+    add(*s, 1, 2, 100);
+    add(*s, 2, 3, 100);
+  }
+  for (const bool asked_first : {true, false}) {
+    take_times_out(scratch.store());
+    BOOST_TEST(best(*open(scratch.store(), {.read_only = true})) == 2);
+    const auto s = open(scratch.store());
+    if (asked_first) BOOST_TEST(best(*s) == 2);
+    add(*s, 1, asked_first ? 1.5 : 1.0, 50); // older than what an older program has written
+    BOOST_TEST(best(*s) == 2);
+    BOOST_TEST(s->verify()->ok());
   }
 }
 

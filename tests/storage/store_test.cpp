@@ -226,6 +226,130 @@ BOOST_AUTO_TEST_CASE(the_best_is_exact_for_any_history) {
   clean(*s);
 }
 
+namespace {
+
+/// Records that come from elsewhere, of the sample task.
+struct import_of {
+  explicit import_of(const task_ptr& t) : of(t), entry(entry_of(*t)) {}
+  void add(std::int64_t n, const outcome_ptr& o, std::int64_t second) {
+    auto dated = std::make_shared<outcome>(*o);
+    dated->at = std::chrono::seconds(1'800'000'000 + second);
+    trials.push_back(ask(of, n));
+    results.push_back(std::move(dated));
+  }
+  void into(store& s) {
+    std::vector<foreign_record> records;
+    for (std::size_t i = 0; i < trials.size(); ++i)
+      records.push_back({&entry, trials[i]->key, &trials[i]->config, results[i].get(), {}});
+    BOOST_REQUIRE(s.append_new(records).ok());
+    trials.clear();
+    results.clear();
+  }
+  task_ptr of;
+  task_entry entry;
+  std::vector<trial_ptr> trials;
+  std::vector<outcome_ptr> results;
+};
+
+double cached_value(const store& s, const trial_ptr& of) {
+  const auto r = s.cached_record(of->key);
+  BOOST_REQUIRE(r.ok());
+  return *r && (*r)->result.ok() ? (*r)->result.measured()->value : -1;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(an_import_of_something_older_does_not_take_the_place_of_what_is_newer) {
+  const scratch_folder scratch;
+  const auto t = make();
+  {
+    auto s = open(scratch.store());
+    append(*s, {item(ask(t, 1), measured(3)), item(ask(t, 2), failed(failure_kind::run_error)),
+                item(ask(t, 3), measured(4))});
+    import_of more(t);
+    more.add(1, measured(1), -50); // measured since
+    more.add(2, measured(1), -50); // has failed since
+    more.add(4, measured(5), -50); // known from there alone
+    more.add(3, measured(2), 50);  // newer
+    more.add(3, measured(1), 40);  // older than the one before it in the same write
+    more.into(*s);
+    BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 3, 5}));
+    BOOST_TEST(cached_value(*s, ask(t, 1)) == 3);
+    BOOST_TEST(cached_value(*s, ask(t, 2)) == -1);
+    BOOST_TEST(cached_value(*s, ask(t, 3)) == 2);
+    BOOST_TEST(cached_value(*s, ask(t, 4)) == 5);
+    clean(*s);
+    more.add(4, measured(6), -40);
+    more.add(1, measured(0.5), -40);
+    more.into(*s);
+    BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 3, 6}));
+    const auto gone = s->forget(std::vector<digest>{t->identity.task_key},
+                                {.newer_than = std::chrono::seconds(1'800'000'000 - 45)}, false);
+    BOOST_REQUIRE(gone.ok());
+    BOOST_TEST(gone->front().records == 3u);
+    BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 3, 6}));
+  }
+  const auto s = open(scratch.store(), {.read_only = true});
+  BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 3, 6}));
+  clean(*s);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_measured_here_counts_whatever_the_clock_says) {
+  const scratch_folder scratch;
+  const auto t = make();
+  const auto set_back = [](double v, std::int64_t second) {
+    auto o = std::make_shared<outcome>(*measured(v));
+    o->at = std::chrono::seconds(1'800'000'000 + second);
+    return o;
+  };
+  {
+    auto s = open(scratch.store());
+    append(*s, {item(ask(t, 1), measured(1)), item(ask(t, 2), measured(2))});
+    append(*s, {item(ask(t, 1), set_back(5, -7200))});
+    BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 5}));
+    BOOST_TEST(cached_value(*s, ask(t, 1)) == 5);
+    // As it is told: the time of day that it had.
+    BOOST_TEST(all_of(*s, t)[2].result.at.count() == set_back(5, -7200)->at.count());
+    import_of more(t);
+    more.add(1, measured(0.5), -10); // older than what the clock says of the one, newer than of the other
+    more.into(*s);
+    BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 5}));
+  }
+  const auto s = open(scratch.store());
+  BOOST_TEST((best_values(*s, t) == std::vector<double>{2, 5}));
+  clean(*s);
+}
+
+BOOST_AUTO_TEST_CASE(the_best_is_exact_in_whatever_order_records_are_imported) {
+  const std::uint64_t seed = 7;
+  BOOST_TEST_MESSAGE("seed " << seed);
+  random_engine random(seed);
+  const scratch_folder scratch;
+  auto s = open(scratch.store());
+  const auto t = make();
+  std::map<std::int64_t, std::pair<std::int64_t, double>> newest;
+  for (int round = 0; round < 60; ++round) {
+    import_of group(t);
+    for (int k = 0; k < 20; ++k) {
+      const auto n = static_cast<std::int64_t>(random.below(150)),
+                 second = static_cast<std::int64_t>(random.below(1000));
+      const double v = random.uniform();
+      group.add(n, measured(v), second);
+      const auto [at, fresh] = newest.try_emplace(n, second, v);
+      if (!fresh && second >= at->second.first) at->second = {second, v};
+    }
+    group.into(*s);
+    if (round % 20 == 19) s.reset(), s = open(scratch.store());
+    if (round % 4 != 0) continue; // sometimes nobody asks in between
+    std::vector<double> expected;
+    for (const auto& [n, result] : newest) expected.push_back(result.second);
+    std::sort(expected.begin(), expected.end());
+    if (expected.size() > 16) expected.resize(16);
+    BOOST_REQUIRE((best_values(*s, t) == expected));
+  }
+  clean(*s);
+}
+
 BOOST_AUTO_TEST_CASE(the_best_is_of_one_target_and_one_workload) {
   const scratch_folder scratch;
   const auto s = open(scratch.store());

@@ -466,6 +466,21 @@ BOOST_AUTO_TEST_CASE(our_own_lines) {
   lines_hold("attune", [](maker& m, const char*) { return any_record(m, true); });
 }
 
+BOOST_AUTO_TEST_CASE(no_time_is_negative_where_a_program_says_any_number) {
+  maker m(11);
+  const auto task = t4_task(m);
+  auto e = t4_like(m, task);
+  measurement said;
+  said.value = 0.125;
+  said.samples = {0.125};
+  e.result.data = said;
+  e.result.phases.run = std::chrono::milliseconds(5);
+  const auto out = write_all({e}, "t4");
+  BOOST_REQUIRE(out.good.ok());
+  BOOST_TEST(out.text.find("\"validation\": 0.0") != std::string::npos, out.text);
+  BOOST_TEST(out.lost.counts().at("run times shorter than their samples") == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_expressed_is_counted) {
   maker m(7);
   std::vector<entry> entries;
