@@ -62,7 +62,7 @@ struct pairs : live {
     tell.log = [this](const std::string& text) { log.push_back(text); };
     tell.audit = [this](const audit_who& who, std::string_view did, const audit_details& more) {
       auto& line = deeds.emplace_back(who.token + "/" + who.role + "/" + who.name + " " + std::string(did));
-      for (const auto& [name, text] : more) line.append(" ").append(name).append("=").append(text);
+      for (const auto& [what, text] : more) line.append(" ").append(what).append("=").append(text);
     };
     tell.asked = [this](client_id who, std::uint64_t request, const wire::v1::Envelope& e) {
       asked.push_back({who, request, e});

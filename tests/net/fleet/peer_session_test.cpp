@@ -33,7 +33,7 @@ std::vector<Envelope::BodyCase> all_message_kinds() {
   std::vector<Envelope::BodyCase> out;
   const auto* body = Envelope::descriptor()->FindOneofByName("body");
   for (int i = 0; i < body->field_count(); ++i)
-    out.push_back(static_cast<Envelope::BodyCase>(body->field(i)->number_of_step()));
+    out.push_back(static_cast<Envelope::BodyCase>(body->field(i)->number()));
   return out;
 }
 
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(nothing_comes_before_the_greeting_and_it_comes_once) {
   }
   auto s = greeted_session(pass::everything());
   BOOST_TEST(taken_as(s, Envelope::kHello) == -1);
-  // And then nothing is a session_step any more.
+  // And then nothing is a step any more.
   for (const auto what : all_message_kinds()) BOOST_TEST(taken_as(s, what) == -1);
 }
 
