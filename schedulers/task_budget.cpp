@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view names[] = {"gradient", "round_robin", "sequential"};
 
-/// Who has had fewest; of equals the earlier.
+/// Who has had fewest; of equals the earlier. A task whose place has no room keeps its part of the trials: the others
+/// go ahead up to theirs and no further.
 class round_robin final : public task_budget {
 public:
   round_robin(std::vector<shared_task> tasks, budget_options options)
@@ -19,9 +20,25 @@ public:
 
 private:
   std::optional<std::size_t> choose(const std::vector<bool>& open, const std::vector<bool>& /*able*/) const override {
+    // One that waits, for room or for what its first trials come to, stays among those that share.
+    const auto stays = [&](std::size_t i) {
+      return tasks()[i].why == leaving::none && (!members()[i].most || tasks()[i].dealt < *members()[i].most);
+    };
+    std::uint64_t left = options().trials.value_or(0), n = 0, ahead = 0;
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (stays(i))
+        ++n;
+      else
+        left -= std::min(left, tasks()[i].dealt);
+    const std::uint64_t part = left / std::max<std::uint64_t>(1, n), over = left % std::max<std::uint64_t>(1, n);
+    for (std::size_t i = 0; i < open.size(); ++i) ahead += stays(i) && tasks()[i].dealt > part ? 1 : 0;
+    const auto may = [&](std::size_t i) {
+      const auto had = tasks()[i].dealt;
+      return !options().trials || had < part || (had == part && ahead < over);
+    };
     std::optional<std::size_t> out;
     for (std::size_t i = 0; i < open.size(); ++i)
-      if (open[i] && (!out || tasks()[i].dealt < tasks()[*out].dealt)) out = i;
+      if (open[i] && may(i) && (!out || tasks()[i].dealt < tasks()[*out].dealt)) out = i;
     return out;
   }
 };

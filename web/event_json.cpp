@@ -51,7 +51,7 @@ void fill(json& out, const actors::event& e) {
                                         {"unit", e.report->of->metric().stored_unit()}}
                                  : json(nullptr);
   }
-  if (e.expected) out["expected"] = {{"value", number(e.expected->value)}, {"explores", !e.expected->chosen}};
+  if (e.expected) out["expected"] = {{"value", number_json(e.expected->value)}, {"explores", !e.expected->chosen}};
   if (!e.text.empty()) out["text"] = shortened(e.text);
 }
 

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_a_confined_agent_runs_is_another_user_with_no_network)
   BOOST_REQUIRE(f.let_in(*a));
   f.at.write("data.txt", "5\n");
   f.at.write("k.sh", "#!/bin/sh\nread n < data.txt\necho $((n + $1)) > $TMPDIR/out && cat $TMPDIR/out\n");
-  const auto spec = f.at.write("c.yaml", R"(
+  const auto spec = f.at.write("c.yaml", R"spec(
 task: confined
 parameters: {x: {range: [1, 2]}}
 build:
@@ -143,30 +143,29 @@ run:
   files: [data.txt]
   timeout: 20s
   metric: {name: cost, unit: c}
-  check: {command: "test $(id -u) = $(cat {workdir}/user)", timeout: 20s
-}
+  check: {command: "test $(id -u) = $(cat {workdir}/user)", timeout: 20s}
 search: {strategy: grid, trials: 2}
-)");
+)spec");
   const auto e = f.at.attune({"tune", spec, "--hub", f.address, "--json"});
-BOOST_TEST_REQUIRE(e.exit == 0, e.told());
-BOOST_TEST(e.document()["best"]["value"] == 6, e.told());
-if (root) {
-  // Whoever it is, root it was not.
-  const auto probe = f.at.write("p.yaml", spec_of("id -u", 1));
-  const auto p = f.at.attune({"tune", probe, "--hub", f.address, "--json"});
-  BOOST_TEST_REQUIRE(p.exit == 0, p.told());
-  BOOST_TEST(p.document()["best"]["value"] == 54321, p.told());
-  struct stat s {};
-  BOOST_REQUIRE(::stat(f.at.path("cache").c_str(), &s) == 0);
-  BOOST_TEST((s.st_mode & 0777) == 0700u);
-}
-a->signal(SIGTERM);
-BOOST_TEST(a->wait().exit == 143);
-BOOST_TEST(f.at.survivors().empty());
-// Without the right to it, and without --confine, it is said before anything begins.
-BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--user", "nobody"}).exit == 2);
-BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--confine", "--limit", "files=many"}).exit == 2);
-BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--confine", "--user", "no such user"}).exit == 2);
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  BOOST_TEST(e.document()["best"]["value"] == 6, e.told());
+  if (root) {
+    // Whoever it is, root it was not.
+    const auto probe = f.at.write("p.yaml", spec_of("id -u", 1));
+    const auto p = f.at.attune({"tune", probe, "--hub", f.address, "--json"});
+    BOOST_TEST_REQUIRE(p.exit == 0, p.told());
+    BOOST_TEST(p.document()["best"]["value"] == 54321, p.told());
+    struct stat s {};
+    BOOST_REQUIRE(::stat(f.at.path("cache").c_str(), &s) == 0);
+    BOOST_TEST((s.st_mode & 0777) == 0700u);
+  }
+  a->signal(SIGTERM);
+  BOOST_TEST(a->wait().exit == 143);
+  BOOST_TEST(f.at.survivors().empty());
+  // Without the right to it, and without --confine, it is said before anything begins.
+  BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--user", "nobody"}).exit == 2);
+  BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--confine", "--limit", "files=many"}).exit == 2);
+  BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--confine", "--user", "no such user"}).exit == 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

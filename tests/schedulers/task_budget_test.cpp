@@ -178,6 +178,17 @@ BOOST_AUTO_TEST_CASE(round_robin_gives_each_as_much_whatever_is_in_flight) {
   for (const auto& t : tasks) BOOST_TEST((t.trials == 14u || t.trials == 15u));
 }
 
+BOOST_AUTO_TEST_CASE(round_robin_keeps_the_part_of_who_waits_for_a_slow_device) {
+  std::vector<shared_task> shares(2);
+  shares[1].place = 1;
+  std::vector<simulated> tasks(2);
+  tasks[1].takes = 50;
+  auto budget = make(shares, with("round_robin", 11));
+  play(*budget, tasks, shares, 2, 3);
+  BOOST_TEST(tasks[0].trials == 6u);
+  BOOST_TEST(tasks[1].trials == 5u);
+}
+
 BOOST_AUTO_TEST_CASE(sequential_gives_each_his_share_in_turn_and_what_one_leaves_to_the_rest) {
   std::vector<shared_task> shares(3);
   shares[0].most = 10;

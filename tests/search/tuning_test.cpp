@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_session_has_its_time_once_over_all_its_lives) {
 BOOST_AUTO_TEST_CASE(what_the_model_expects_is_a_value_of_the_metric) {
   for (const auto direction : {goal::minimize, goal::maximize}) {
     const setting s(400, direction);
-    auto t = s.make("gp", {.trials = 40});
+    auto t = s.make("gp", {.trials = 40, .time = {}});
     t.set_window(1);
     std::size_t foreseen = 0;
     for (;;) {

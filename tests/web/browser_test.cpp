@@ -97,7 +97,7 @@ std::string fleet_of_two() {
 /// The axe engine (axe-core, MPL), where it is installed: $ATTUNE_AXE, or where npm puts what is global.
 std::string axe_script() {
   const char* given = std::getenv("ATTUNE_AXE");
-  for (const std::string path :
+  for (const std::string& path :
        {std::string(given == nullptr ? "" : given), std::string("/usr/local/lib/node_modules/axe-core/axe.min.js"),
         std::string("/usr/lib/node_modules/axe-core/axe.min.js"),
         std::string("/usr/share/nodejs/axe-core/axe.min.js")}) {

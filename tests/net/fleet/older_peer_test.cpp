@@ -79,8 +79,7 @@ BOOST_AUTO_TEST_CASE(an_agent_without_what_is_newest_gets_work_and_its_answers_c
   agent.say(me);
   BOOST_REQUIRE(agent.hear().has_agent_welcome());
   std::optional<measure::run_result> got;
-  w.server->order_of_lease(w.there.at("old"), 0, w.some_trial(), nullptr,
-                           [&](measure::run_result r) { got = std::move(r); });
+  w.server->order(w.there.at("old"), 0, w.some_trial(), nullptr, [&](measure::run_result r) { got = std::move(r); });
   const auto orders = agent.hear();
   BOOST_REQUIRE(orders.has_orders());
   Envelope answer;
@@ -120,8 +119,7 @@ BOOST_AUTO_TEST_CASE(an_agent_that_knows_more_is_spoken_to_as_this_version_speak
   agent.say(me);
   BOOST_REQUIRE(agent.hear().has_agent_welcome());
   int answered = 0;
-  w.server->order_of_lease(w.there.at("young"), 0, w.some_trial(), nullptr,
-                           [&](const measure::run_result&) { ++answered; });
+  w.server->order(w.there.at("young"), 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
   const auto orders = agent.hear();
   Envelope answer;
   auto& a = *answer.mutable_answers()->add_answers();

@@ -191,6 +191,7 @@ BOOST_AUTO_TEST_CASE(no_order_of_messages_gets_anybody_further_than_he_may) {
         [[fallthrough]];
       case session_step::beat:
       case session_step::answers:
+      case session_step::output:
       case session_step::fetch:
         BOOST_REQUIRE(agent);
         break;
