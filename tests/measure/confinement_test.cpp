@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(all_that_another_user_leaves_behind_is_ended) {
   }
 #ifdef __x86_64__
   // A change of identity clears it; it must be there again.
-  const auto perl = "perl -e 'my $s = pack(\"i\", 0); syscall(" + std::to_string(SYS_prctl) +
+  const auto perl = "exec perl -e 'my $s = pack(\"i\", 0); syscall(" + std::to_string(SYS_prctl) +
                     ", 2, $s, 0, 0, 0); print unpack(\"i\", $s)'";
   BOOST_TEST(c.says(perl) == "9");
 #endif

@@ -189,9 +189,11 @@ void browser::until(const std::string& expression) {
 }
 
 void browser::key(const std::string& name, const std::string& code, int number) {
-  for (const auto* type : {"keyDown", "keyUp"})
-    impl_->send("Input.dispatchKeyEvent",
-                {{"type", type}, {"key", name}, {"code", code}, {"windowsVirtualKeyCode", number}});
+  for (const auto* type : {"keyDown", "keyUp"}) {
+    json what{{"type", type}, {"key", name}, {"code", code}, {"windowsVirtualKeyCode", number}};
+    if (name == "Enter" && type == std::string_view("keyDown")) what["text"] = "\r"; // else it presses no button
+    impl_->send("Input.dispatchKeyEvent", what);
+  }
 }
 
 std::vector<std::string> browser::complaints(const std::string& allowed) {

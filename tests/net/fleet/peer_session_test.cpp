@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(a_token_is_shown_once_and_says_what_its_peer_may_do) {
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_says_what_agents_say_and_a_client_what_clients_say) {
-  const std::vector<Envelope::BodyCase> of_agents{Envelope::kHeartbeat, Envelope::kAnswers, Envelope::kArtifactFetch,
-                                                  Envelope::kGoodbye};
+  const std::vector<Envelope::BodyCase> of_agents{Envelope::kHeartbeat, Envelope::kAnswers, Envelope::kOutput,
+                                                  Envelope::kArtifactFetch, Envelope::kGoodbye};
   const std::vector<Envelope::BodyCase> of_clients{Envelope::kPing, Envelope::kSubmit, Envelope::kFollow,
                                                    Envelope::kListDevices, Envelope::kManage};
   const auto in = [](const auto& all, Envelope::BodyCase what) {
