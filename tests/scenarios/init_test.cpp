@@ -115,7 +115,8 @@ BOOST_AUTO_TEST_CASE(manual_pages_are_pages) {
   for (const auto& entry : std::filesystem::directory_iterator(s.path("man"))) {
     ++pages;
     if (!groff) continue;
-    process typeset({"/usr/bin/groff", "-ww", "-man", "-K", "utf8", "-T", "utf8", entry.path().string()}, s.folder());
+    process typeset({"/usr/bin/groff", "-ww", "-man", "-K", "utf8", "-T", "utf8", "-P-cbou", entry.path().string()},
+                    s.folder());
     const auto ended = typeset.wait();
     BOOST_TEST(ended.exit == 0, ended.told());
     BOOST_TEST(ended.err == "", entry.path() << ": " << ended.err);
