@@ -35,7 +35,8 @@ struct outcome_fleet {
   std::optional<json> device(const std::string& name) {
     const auto e = at.attune({"devices", "--hub", address, "--json"});
     if (e.exit != 0) return std::nullopt;
-    for (const auto& d : e.document()["devices"])
+    const auto all = e.document();
+    for (const auto& d : all["devices"])
       if (d["name"] == name) return d;
     return std::nullopt;
   }
