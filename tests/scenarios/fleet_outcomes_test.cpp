@@ -162,7 +162,10 @@ search: {strategy: grid, trials: 2}
   }
   a->signal(SIGTERM);
   BOOST_TEST(a->wait().exit == 143);
+  f.hub->signal(SIGTERM);
+  BOOST_TEST(f.hub->wait().exit == 143);
   BOOST_TEST(f.at.survivors().empty());
+  BOOST_TEST(std::filesystem::is_empty(f.at.temporary()));
   // Without the right to it, and without --confine, it is said before anything begins.
   BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--user", "nobody"}).exit == 2);
   BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--confine", "--limit", "files=many"}).exit == 2);
