@@ -160,6 +160,9 @@ search: {strategy: grid, trials: 2}
   const auto e = f.at.attune({"tune", spec, "--hub", f.address, "--json"});
   BOOST_TEST_REQUIRE(e.exit == 0, e.told());
   BOOST_TEST(e.document()["best"]["value"] == 6, e.told());
+  // Each run's own $TMPDIR has gone with it.
+  for (const auto& left : std::filesystem::recursive_directory_iterator(f.at.temporary()))
+    BOOST_TEST(left.path().filename() != "out", left.path().string());
   if (root) {
     // Whoever it is, root it was not.
     const auto probe = f.at.write("p.yaml", spec_of("id -u", 1));
