@@ -82,6 +82,7 @@ std::string fleet_ledger::device_of(const std::string& place) const {
 void fleet_ledger::hub_gone() {
   tuners_.clear();
   told_.clear();
+  sessions_.clear();
   trials_.clear();
   in_hand_.clear();
   devices_.clear();
@@ -95,6 +96,8 @@ void fleet_ledger::look(const handled& h) {
   note(m.size());
   if (m.match_elements<atom::done, finished_batch>()) {
     for (const auto& f : m.get_as<finished_batch>(1).items) heard(tuners_[h.to], f);
+  } else if (m.match_elements<atom::attach, session_number, std::string, tuner_actor>()) {
+    sessions_[static_cast<std::uint64_t>(m.get_as<session_number>(1))] = m.get_as<std::string>(2);
   } else if (m.match_elements<atom::lookup, trial_batch>()) {
     auto& book = tuners_[h.from];
     book.in_flight += m.get_as<trial_batch>(1).items.size();
@@ -126,6 +129,8 @@ void fleet_ledger::heard(tuner_book& t, const finished& f) {
       broken("told once", "trial " + std::to_string(f.what->number) + " of session " + std::to_string(f.what->session) +
                               " ended twice");
     if (t.in_flight > 0) --t.in_flight;
+    auto& without = failures_[sessions_[f.what->session]];
+    why != nullptr ? void(without.insert(f.what->canonical)) : void(without.erase(f.what->canonical));
   }
   if (cancelled || f.what->once()) return;
   const auto [first, last] = by_key_.equal_range(f.what->key);
@@ -177,9 +182,12 @@ void fleet_ledger::shown(double value) {
 }
 
 void fleet_ledger::reported(const tuning_report& r, std::uint64_t configurations) {
+  // What failed in this search may have been measured in another one of the same task.
+  const auto& without = failures_[r.session];
   std::map<std::string, double> last; // the newest of each configuration counts
   for (const auto& one : records_)
-    if (const auto* m = one.result->measured(); m != nullptr && one.task == r.of->identity.task_key)
+    if (const auto* m = one.result->measured();
+        m != nullptr && one.task == r.of->identity.task_key && !without.contains(one.canonical))
       last[one.canonical] = m->value;
   if (r.best) {
     const auto* m = r.best->result->measured();

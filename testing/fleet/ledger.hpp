@@ -31,7 +31,8 @@ namespace attune::testing {
 ///  the
 ///                           trial or on a device that was lost with it, and not at all after two devices were lost
 ///  credits bound            no tuner has more in flight than it was ever allowed
-///  the best is measured     a report's best is the best of what the store holds of its task
+///  the best is measured     a report's best is the best of what the store holds of its task, but for what failed in that
+///                           very search
 ///
 /// Threads: one owner.
 class fleet_ledger {
@@ -107,10 +108,12 @@ private:
   std::set<std::pair<std::string, std::uint32_t>> busy_; ///< machines' slots
   std::vector<record_book> records_;
   std::multimap<key128, std::size_t> by_key_;
+  std::map<std::string, std::set<std::string>> failures_; ///< what each search has heard no value of
 
   // Of one life of the hub.
   std::map<std::string, tuner_book> tuners_;
   std::set<trial_id> told_;
+  std::map<std::uint64_t, std::string> sessions_; ///< their names in the store
   std::map<trial_id, trial_book> trials_;
   std::map<std::string, trial_id> in_hand_; ///< by place
   std::map<std::string, std::string> devices_;
