@@ -20,6 +20,7 @@ namespace attune::net {
 namespace {
 
 constexpr const char* part_suffix = ".part";
+constexpr const char* aside_suffix = ".aside";
 constexpr std::size_t piece = 1u << 18;
 
 std::optional<digest> digest_of(std::string_view hex) {
@@ -69,6 +70,10 @@ std::string artifact_store::path(const digest& d, bool whole) const {
   return folder_ + "/" + d.hex() + (whole ? "" : part_suffix);
 }
 
+std::string artifact_store::aside(const digest& d, std::uint64_t writer) const {
+  return folder_ + "/" + d.hex() + "." + std::to_string(writer) + aside_suffix;
+}
+
 error artifact_store::failed(const char* what, const std::string& file) const {
   return error{errc::io, std::string(what) + " '" + file + "': " + std::strerror(errno), {}};
 }
@@ -98,6 +103,7 @@ status artifact_store::look() {
   if (d == nullptr) return failed("cannot read", folder_);
   while (const auto* e = ::readdir(d)) {
     std::string_view name = e->d_name;
+    if (name.ends_with(aside_suffix)) ::unlinkat(::dirfd(d), e->d_name, 0); // of a writer that is no more
     struct stat s {};
     const bool whole = !name.ends_with(part_suffix);
     if (!whole) name.remove_suffix(std::strlen(part_suffix));
@@ -135,7 +141,7 @@ status artifact_store::make_room(std::uint64_t bytes) {
   while (held_ + bytes > most_) {
     auto oldest = entries_.end();
     for (auto at = entries_.begin(); at != entries_.end(); ++at)
-      if (at->second.pins == 0 && !at->second.under_way &&
+      if (at->second.pins == 0 && at->second.writer == 0 &&
           (oldest == entries_.end() || at->second.used < oldest->second.used))
         oldest = at;
     if (oldest == entries_.end())
@@ -240,15 +246,21 @@ status artifact_store::pin::copy_to(int file) const {
   return {};
 }
 
+/// What comes of contents goes on in their part, of one writer at a time: who comes second while they are under way (who
+/// sends them need not be as fast, or honest) has a file of its own, from the beginning. Who is first at the end counts.
 class artifact_store::writer final : public incoming {
 public:
-  writer(std::shared_ptr<artifact_store> store, const digest& d, std::uint64_t size)
-      : store_(std::move(store)), what_(d), size_(size) {}
+  writer(std::shared_ptr<artifact_store> store, const digest& d, std::uint64_t size, std::uint64_t number)
+      : store_(std::move(store)), what_(d), size_(size), number_(number) {}
   ~writer() override {
     const std::lock_guard guard(store_->lock_);
     if (over_) return;
-    const auto at = store_->entries_.find(what_);
-    at->second.under_way = false;
+    const auto at = mine();
+    if (at == store_->entries_.end()) {
+      forget();
+      return;
+    }
+    at->second.writer = 0;
     // Only what has come is held now.
     store_->held_ -= at->second.size - offset_;
     at->second.size = offset_;
@@ -259,10 +271,14 @@ public:
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
 
-  status begin() {
-    const auto name = store_->path(what_, false);
+  /// @pre the lock is held: the part must not be moved aside before it is open
+  status open() {
+    const auto name = mine() != store_->entries_.end() ? store_->path(what_, false) : store_->aside(what_, number_);
     file_.reset(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file_) return store_->failed("cannot write", name);
+    return file_ ? status() : store_->failed("cannot write", name);
+  }
+
+  status begin() {
     const auto feed = [this](std::string_view data) {
       hash_.update(data);
       offset_ += data.size();
@@ -272,9 +288,10 @@ public:
     if (!read_all(file_.get(), feed) || (offset_ >= size_ && offset_ > 0)) {
       hash_ = {};
       offset_ = 0;
-      if (::ftruncate(file_.get(), 0) != 0) return store_->failed("cannot write", name);
+      if (::ftruncate(file_.get(), 0) != 0) return store_->failed("cannot write", store_->path(what_, false));
     }
-    if (::lseek(file_.get(), static_cast<off_t>(offset_), SEEK_SET) < 0) return store_->failed("cannot write", name);
+    if (::lseek(file_.get(), static_cast<off_t>(offset_), SEEK_SET) < 0)
+      return store_->failed("cannot write", store_->path(what_, false));
     return size_ == 0 ? finish() : status();
   }
 
@@ -296,21 +313,51 @@ public:
   }
 
 private:
+  /// The entry whose part this writes; none where it has a file of its own. @pre the lock is held
+  std::unordered_map<digest, entry, hash_of>::iterator mine() {
+    const auto at = store_->entries_.find(what_);
+    return at != store_->entries_.end() && at->second.writer == number_ ? at : store_->entries_.end();
+  }
+  /// The file of its own goes. @pre the lock is held
+  void forget() {
+    ::unlink(store_->aside(what_, number_).c_str());
+    store_->held_ -= size_;
+  }
   status finish() {
     if (hash_.finish() != what_) {
       lose();
       return error{errc::network, "contents did not come as they were sent: their hash is another", {}};
     }
-    if (::rename(store_->path(what_, false).c_str(), store_->path(what_).c_str()) != 0) {
+    std::unique_lock guard(store_->lock_);
+    const bool is_mine = mine() != store_->entries_.end();
+    auto at = store_->entries_.find(what_);
+    if (!is_mine && at != store_->entries_.end() && at->second.whole) {
+      over_ = true;
+      forget();
+      return {};
+    }
+    const auto name = is_mine ? store_->path(what_, false) : store_->aside(what_, number_);
+    if (::rename(name.c_str(), store_->path(what_).c_str()) != 0) {
       const auto why = store_->failed("cannot write", store_->path(what_));
+      guard.unlock();
       lose();
       return why;
     }
     over_ = true;
-    const std::lock_guard guard(store_->lock_);
+    if (!is_mine && at != store_->entries_.end()) {
+      if (const auto other = std::exchange(at->second.writer, 0); other != 0) {
+        // It goes on beside, with what it holds.
+        if (::rename(store_->path(what_, false).c_str(), store_->aside(what_, other).c_str()) != 0)
+          store_->drop(what_, false);
+      } else {
+        store_->drop(what_, false);
+        store_->held_ -= at->second.size;
+      }
+    }
     auto& e = store_->entries_[what_];
+    e.size = size_;
     e.whole = e.checked = true;
-    e.under_way = false;
+    e.writer = 0;
     e.used = ++store_->clock_;
     return {};
   }
@@ -318,44 +365,50 @@ private:
   void lose() {
     if (std::exchange(over_, true)) return;
     const std::lock_guard guard(store_->lock_);
+    const auto at = mine();
+    if (at == store_->entries_.end()) return forget();
     store_->drop(what_, false);
-    if (const auto at = store_->entries_.find(what_); at != store_->entries_.end()) {
-      store_->held_ -= at->second.size;
-      store_->entries_.erase(at);
-    }
+    store_->held_ -= at->second.size;
+    store_->entries_.erase(at);
   }
 
   std::shared_ptr<artifact_store> store_;
   digest what_;
-  std::uint64_t size_, offset_ = 0;
+  std::uint64_t size_, offset_ = 0, number_;
   measure::descriptor file_;
   hasher hash_;
   bool over_ = false;
 };
 
 result<std::unique_ptr<incoming>> artifact_store::receive(const digest& d, std::uint64_t size) {
+  std::unique_ptr<writer> out;
+  status begun;
   {
     const std::lock_guard guard(lock_);
+    const auto number = ++writers_;
     const auto at = entries_.find(d);
-    if (at != entries_.end() && (at->second.whole || at->second.under_way))
-      return error{errc::io, "these contents are there, or on their way, already", {}};
+    const bool goes_on = at == entries_.end() || (!at->second.whole && at->second.writer == 0);
     std::uint64_t there = 0;
-    if (at != entries_.end()) {
+    if (goes_on && at != entries_.end()) {
       there = at->second.size;
-      at->second.under_way = true; // it is not what goes
+      at->second.writer = number; // it is not what goes
     }
     if (auto room = make_room(size > there ? size - there : 0); !room) {
-      if (at != entries_.end()) at->second.under_way = false;
+      if (goes_on && at != entries_.end()) at->second.writer = 0;
       return room.err();
     }
-    auto& e = entries_[d];
     held_ += size - there;
-    e.size = size;
-    e.under_way = true;
-    e.used = ++clock_;
+    if (goes_on) {
+      auto& e = entries_[d];
+      e.size = size;
+      e.writer = number;
+      e.used = ++clock_;
+    }
+    out = std::make_unique<writer>(shared_from_this(), d, size, number);
+    begun = out->open();
   }
-  auto out = std::make_unique<writer>(shared_from_this(), d, size);
-  if (auto begun = out->begin(); !begun) return begun.err();
+  if (begun) begun = out->begin();
+  if (!begun) return begun.err();
   return std::unique_ptr<incoming>(std::move(out));
 }
 

@@ -31,7 +31,8 @@ class artifact_sink {
 public:
   virtual ~artifact_sink() = default;
   virtual bool has(const digest& d) = 0;
-  /// Errors: io (no room, under way already). Contents of no bytes are there at once.
+  /// Errors: io (no room). Contents of no bytes are there at once. They may be there, or under way, already: each
+  /// `incoming` stands for itself, and the first that comes to its end counts.
   virtual result<std::unique_ptr<incoming>> receive(const digest& d, std::uint64_t size) = 0;
 };
 
@@ -80,7 +81,8 @@ private:
   struct entry {
     std::uint64_t size = 0, used = 0; ///< when, by clock_
     std::uint32_t pins = 0;
-    bool whole = false, checked = false, under_way = false;
+    std::uint64_t writer = 0; ///< of its part, just now; 0: none
+    bool whole = false, checked = false;
   };
   struct hash_of {
     std::size_t operator()(const digest& d) const noexcept;
@@ -91,6 +93,7 @@ private:
   status make_room(std::uint64_t bytes);
   void drop(const digest& d, bool whole) const;
   std::string path(const digest& d, bool whole = true) const;
+  std::string aside(const digest& d, std::uint64_t writer) const;
   error failed(const char* what, const std::string& file) const;
 
   std::string folder_;
@@ -98,7 +101,7 @@ private:
   measure::descriptor owner_;
   mutable std::mutex lock_; ///< guards what follows
   std::unordered_map<digest, entry, hash_of> entries_;
-  std::uint64_t held_ = 0, clock_ = 0;
+  std::uint64_t held_ = 0, clock_ = 0, writers_ = 0;
 };
 
 } // namespace attune::net

@@ -126,6 +126,11 @@ void artifact_receiver::pump() {
     const auto what = queue_.front();
     auto& f = files_.at(what);
     if (!f.into && !f.lost) {
+      if (into_->has(what)) { // it has come by another way meanwhile
+        queue_.pop_front();
+        settle(what, {});
+        continue;
+      }
       auto begun = into_->receive(what, f.size);
       if (!begun || f.size == 0) {
         queue_.pop_front();

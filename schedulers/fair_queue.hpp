@@ -20,8 +20,9 @@ namespace attune::schedulers {
 /// with a thousand waiting items delays another's first item by one turn.
 ///
 /// What an item costs is known at its end (settle()); until then it counts as what its client's items cost lately, so
-/// that many at once do not all go to one (their Section 3.2, nonuniform quanta). Where nothing is settled each costs
-/// one.
+/// that many at once do not all go to one (their Section 3.2, nonuniform quanta), and before one of them is settled as
+/// what the others' cost. Costs are counted in units of the first that was settled: before, and where nothing is
+/// settled, each costs one. A new owner begins one such turn behind.
 ///
 /// Nobody starves: every weight is above zero, so every pass is the lowest after finitely many turns of the others.
 /// Nobody saves up: who had nothing queued, or nothing that fitted, goes on from where the others are, and is the next
@@ -70,14 +71,17 @@ public:
       return serve(*best);
     }
   }
-  /// What an item of the client is taken to cost now.
+  /// What an item of the client is taken to cost now, in the queue's units.
   double expected(std::uint64_t client) const {
     for (const auto& l : lanes_)
       if (l.client == client) return l.typical;
     return 1;
   }
-  /// An item of the client that was charged `charged` has cost `cost`, at least 0. Unknown clients are ignored.
+  /// An item of the client for which expected() was charged has cost `cost` (in the caller's units, all of them the
+  /// same), at least 0. Unknown clients are ignored.
   void settle(std::uint64_t client, double charged, double cost) {
+    if (unit_ == 0) unit_ = cost;
+    if (unit_ > 0) cost /= unit_;
     for (auto& l : lanes_) {
       if (l.client != client) continue;
       charge(l, cost - charged);
@@ -128,6 +132,14 @@ private:
     std::deque<T> items;
   };
 
+  /// What an item costs of whose one is settled, on average.
+  double usual() const {
+    double sum = 0;
+    std::size_t n = 0;
+    for (const auto& l : lanes_)
+      if (l.settled) sum += l.typical, ++n;
+    return n == 0 ? 1 : sum / static_cast<double>(n);
+  }
   static std::uint64_t party_id(std::uint64_t client, const share_terms& t) {
     return t.owner == 0 ? client * 2 : t.owner * 2 + 1;
   }
@@ -141,7 +153,7 @@ private:
   std::uint64_t party_of(std::uint64_t client, const share_terms& t) {
     const auto id = party_id(client, t);
     if (std::none_of(owners_.begin(), owners_.end(), [id](const owner& o) { return o.id == id; }))
-      owners_.push_back({id, t.weight, now_ + 1 / t.weight, 0});
+      owners_.push_back({id, t.weight, now_ + usual() / t.weight, 0});
     return id;
   }
   void drop_parties() {
@@ -155,6 +167,7 @@ private:
     lane made;
     made.client = client;
     made.party = party_of(client, made.terms);
+    made.typical = usual();
     lanes_.push_back(std::move(made));
     return lanes_.back();
   }
@@ -210,7 +223,8 @@ private:
   std::vector<lane> lanes_;
   std::vector<owner> owners_;
   std::size_t size_ = 0;
-  double now_ = 0; ///< the pass of the last owner served: where the others are
+  double unit_ = 0; ///< 0: nothing is settled
+  double now_ = 0;  ///< the pass of the last owner served: where the others are
   std::uint64_t round_ = 0;
 };
 

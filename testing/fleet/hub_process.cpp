@@ -97,11 +97,11 @@ bool hub_process::actors_turn() {
     const auto life = ++lives_[info.name];
     const auto name = info.name + (life == 1 ? "" : "." + std::to_string(life));
     names_[h.what.get_as<runner_actor>(2).id()] = name;
-    how_.books->joined(name, info.device);
+    how_.books->joined(name, info.device, info.stop != nullptr);
   } else if (h.to == "scheduler" && h.what.match_elements<caf::down_msg>()) {
     how_.books->gone(name_of(h.what.get_as<caf::down_msg>(0).source.id()));
   }
-  how_.books->look(h);
+  how_.books->look(h, element->mid.request_id().integer_value());
   return clockwork().try_run_once();
 }
 

@@ -82,12 +82,14 @@ std::string fleet_ledger::device_of(const std::string& place) const {
 void fleet_ledger::hub_gone() {
   tuners_.clear();
   told_.clear();
+  sessions_.clear();
   trials_.clear();
   in_hand_.clear();
   devices_.clear();
+  ahead_.clear();
 }
 
-void fleet_ledger::look(const handled& h) {
+void fleet_ledger::look(const handled& h, std::uint64_t request) {
   note(h.to);
   note(h.from);
   note(static_cast<std::uint64_t>(h.at.count()));
@@ -95,6 +97,8 @@ void fleet_ledger::look(const handled& h) {
   note(m.size());
   if (m.match_elements<atom::done, finished_batch>()) {
     for (const auto& f : m.get_as<finished_batch>(1).items) heard(tuners_[h.to], f);
+  } else if (m.match_elements<atom::attach, session_number, std::string, tuner_actor>()) {
+    sessions_[static_cast<std::uint64_t>(m.get_as<session_number>(1))] = m.get_as<std::string>(2);
   } else if (m.match_elements<atom::lookup, trial_batch>()) {
     auto& book = tuners_[h.from];
     book.in_flight += m.get_as<trial_batch>(1).items.size();
@@ -105,16 +109,17 @@ void fleet_ledger::look(const handled& h) {
     auto& book = tuners_[h.to];
     book.allowed = std::max<std::size_t>(book.allowed, m.get_as<std::uint32_t>(1));
   } else if (m.match_elements<atom::run, run_order>()) {
-    ordered(h, *m.get_as<run_order>(1).what, true);
+    ordered(h, request, *m.get_as<run_order>(1).what, true);
   } else if (m.match_elements<atom::build, build_order>()) {
-    ordered(h, *m.get_as<build_order>(1).what, false);
+    ordered(h, request, *m.get_as<build_order>(1).what, false);
   } else if (h.to == "scheduler" && tells_an_end(m)) {
-    const auto at = in_hand_.find(h.from);
-    if (at == in_hand_.end()) return;
+    auto& here = in_hand_[h.from];
+    const auto at = here.find(request);
+    if (at == here.end()) return;
     if (const auto* why = failure_told(m); why != nullptr && is_infrastructure(why->kind) &&
                                            why->kind != failure_kind::cancelled && at->second != trial_id())
       trials_[at->second].failed_at.insert(h.from);
-    in_hand_.erase(at);
+    here.erase(at);
   }
 }
 
@@ -126,6 +131,8 @@ void fleet_ledger::heard(tuner_book& t, const finished& f) {
       broken("told once", "trial " + std::to_string(f.what->number) + " of session " + std::to_string(f.what->session) +
                               " ended twice");
     if (t.in_flight > 0) --t.in_flight;
+    auto& without = failures_[sessions_[f.what->session]];
+    why != nullptr ? void(without.insert(f.what->canonical)) : void(without.erase(f.what->canonical));
   }
   if (cancelled || f.what->once()) return;
   const auto [first, last] = by_key_.equal_range(f.what->key);
@@ -134,15 +141,18 @@ void fleet_ledger::heard(tuner_book& t, const finished& f) {
            "trial " + std::to_string(f.what->number) + " {" + f.what->config.text() + "} is not in the store");
 }
 
-void fleet_ledger::ordered(const handled& h, const trial& t, bool runs) {
-  if (in_hand_.contains(h.to)) broken("one at a time", h.to + " gets an order while it has one in hand");
+void fleet_ledger::ordered(const handled& h, std::uint64_t request, const trial& t, bool runs) {
+  auto& here = in_hand_[h.to];
+  if (here.size() > (ahead_.contains(h.to) ? 1 : 0))
+    broken("one at a time", h.to + " gets an order while it has " + std::to_string(here.size()) + " in hand");
+  if (!here.empty()) ++aheads_;
   const trial_id id{t.session, t.number};
   if (t.why != purpose::search) {
     // Run once more: not another try of what was before.
-    in_hand_[h.to] = {};
+    here[request] = {};
     return;
   }
-  in_hand_[h.to] = id;
+  here[request] = id;
   const auto& book = trials_[id];
   if (book.failed_at.contains(h.to))
     broken("retries are bounded",
@@ -159,12 +169,17 @@ void fleet_ledger::ordered(const handled& h, const trial& t, bool runs) {
       broken("measured once", "{" + t.config.text() + "} is run again");
 }
 
-void fleet_ledger::joined(const std::string& place, const std::string& device) { devices_[place] = device; }
+void fleet_ledger::joined(const std::string& place, const std::string& device, bool ahead) {
+  devices_[place] = device;
+  if (ahead) ahead_.insert(place);
+}
 
 void fleet_ledger::gone(const std::string& place) {
   const auto at = in_hand_.find(place);
   if (at == in_hand_.end()) return;
-  if (at->second != trial_id()) trials_[at->second].lost_with.insert(device_of(place));
+  // What was behind the first had not begun, as far as anybody here can know.
+  if (!at->second.empty() && at->second.begin()->second != trial_id())
+    trials_[at->second.begin()->second].lost_with.insert(device_of(place));
   in_hand_.erase(at);
 }
 
@@ -177,9 +192,12 @@ void fleet_ledger::shown(double value) {
 }
 
 void fleet_ledger::reported(const tuning_report& r, std::uint64_t configurations) {
+  // What failed in this search may have been measured in another one of the same task.
+  const auto& without = failures_[r.session];
   std::map<std::string, double> last; // the newest of each configuration counts
   for (const auto& one : records_)
-    if (const auto* m = one.result->measured(); m != nullptr && one.task == r.of->identity.task_key)
+    if (const auto* m = one.result->measured();
+        m != nullptr && one.task == r.of->identity.task_key && !without.contains(one.canonical))
       last[one.canonical] = m->value;
   if (r.best) {
     const auto* m = r.best->result->measured();

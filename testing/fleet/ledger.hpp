@@ -26,12 +26,14 @@ namespace attune::testing {
 ///  told once                no trial ends twice in one life of the hub
 ///  measured once            what the store knows for good is not run again
 ///  a result is used once    each record of a value comes from one run of that very configuration, and no two from one
-///  one at a time            no two runs overlap on a slot, and no place has two orders in hand
+///  one at a time            no two runs overlap on a slot, and no place has two orders in hand, but for a slot that
+///                           takes one behind the one that it runs
 ///  retries are bounded      only the infrastructure's faults are tried again, never at a place that has failed with
 ///  the
 ///                           trial or on a device that was lost with it, and not at all after two devices were lost
 ///  credits bound            no tuner has more in flight than it was ever allowed
-///  the best is measured     a report's best is the best of what the store holds of its task
+///  the best is measured     a report's best is the best of what the store holds of its task, but for what failed in that
+///                           very search
 ///
 /// Threads: one owner.
 class fleet_ledger {
@@ -48,10 +50,11 @@ public:
 
   /// Something is on the disk.
   void written(std::span<const storage::record_item> records);
-  /// A message of the hub's, before its receiver handles it.
-  void look(const handled& h);
+  /// A message of the hub's, before its receiver handles it; with the number of the request that it is or answers, 0
+  /// for neither.
+  void look(const handled& h, std::uint64_t request);
   /// A place has come to the hub's scheduler; and has gone, as the scheduler hears just now.
-  void joined(const std::string& place, const std::string& device);
+  void joined(const std::string& place, const std::string& device, bool ahead);
   void gone(const std::string& place);
   /// The hub's life has ended: what it had in hand is no more, what is on the disk stays.
   void hub_gone();
@@ -65,6 +68,8 @@ public:
   [[noreturn]] void broken(const std::string& rule, const std::string& how) const;
   std::uint64_t runs() const noexcept { return runs_.size(); }
   std::uint64_t records() const noexcept { return records_.size(); }
+  /// Orders that a slot was given behind the one that it ran.
+  std::uint64_t aheads() const noexcept { return aheads_; }
   /// Of all that was seen: the same experiment twice comes to the same.
   std::uint64_t trace() const noexcept { return trace_; }
   void note(std::uint64_t word) noexcept { trace_ = (trace_ ^ word) * 0x100000001b3u; }
@@ -96,24 +101,29 @@ private:
   };
 
   void heard(tuner_book& t, const actors::finished& f);
-  void ordered(const handled& h, const trial& t, bool runs);
+  void ordered(const handled& h, std::uint64_t request, const trial& t, bool runs);
   std::string device_of(const std::string& place) const;
 
   const timeline& time_;
   std::function<void(const std::string&)> fail_;
+  std::uint64_t aheads_ = 0;
   std::uint64_t trace_ = 0xcbf29ce484222325u;
   std::vector<run_book> runs_;
   std::unordered_map<double, std::uint64_t> by_value_;   ///< runs
   std::set<std::pair<std::string, std::uint32_t>> busy_; ///< machines' slots
   std::vector<record_book> records_;
   std::multimap<key128, std::size_t> by_key_;
+  std::map<std::string, std::set<std::string>> failures_; ///< what each search has heard no value of
 
   // Of one life of the hub.
   std::map<std::string, tuner_book> tuners_;
   std::set<trial_id> told_;
+  std::map<std::uint64_t, std::string> sessions_; ///< their names in the store
   std::map<trial_id, trial_book> trials_;
-  std::map<std::string, trial_id> in_hand_; ///< by place
+  /// By place, in the order in which they were given, by their requests.
+  std::map<std::string, std::map<std::uint64_t, trial_id>> in_hand_;
   std::map<std::string, std::string> devices_;
+  std::set<std::string> ahead_; ///< slots that take one more
 };
 
 } // namespace attune::testing

@@ -66,11 +66,11 @@ std::string fleet_plan::text() const {
   char line[400];
   std::snprintf(
       line, sizeof line,
-      "fleet seed %llu: %u agents of %u slots, %u jobs of %u configurations%s%s, %u finalists, frames take up "
+      "fleet seed %llu: %u agents of %u slots, %u jobs of %u configurations%s%s%s, %u finalists, frames take up "
       "to %.3f s; of the candidates %.0f %% hang, %.0f %% hang deaf, %.0f %% crash, %.0f %% meet a fault, "
       "%.0f %% kill their machine, %.0f %% are slow, %.0f %% lie, %.0f %% flood\n",
       static_cast<unsigned long long>(seed), agents, slots, jobs, size, shared ? ", of one task" : "",
-      same ? ", all the same" : "", finals, seconds(slowest), 100 * hangs, 100 * deaf, 100 * crashes, 100 * fails,
+      same ? ", all the same" : "", brief ? ", soon run" : "", finals, seconds(slowest), 100 * hangs, 100 * deaf, 100 * crashes, 100 * fails,
       100 * kills, 100 * slow, 100 * lies, 100 * floods);
   std::string out = line;
   for (const auto& f : faults) {
@@ -94,6 +94,8 @@ fleet_plan fleet_plan_of(std::uint64_t seed) {
   p.same = !p.shared && rng.chance(0.2);
   p.slowest = rng.chance(0.3) ? std::chrono::milliseconds(800) : std::chrono::milliseconds(5);
   const auto some = [&](double chance, double most) { return rng.chance(chance) ? most * rng.uniform() : 0; };
+  p.brief = random_engine(seed ^ 0xb21ef).chance(0.4);
+  if (p.brief) p.size *= 3;
   p.hangs = some(0.4, 0.15);
   p.deaf = some(0.1, 0.1);
   p.crashes = some(0.5, 0.3);

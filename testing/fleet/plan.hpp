@@ -48,6 +48,7 @@ struct fleet_plan {
   std::uint32_t size = 12;  ///< configurations of each space
   std::uint32_t finals = 0; ///< run once more at a search's end
   bool shared = false;      ///< all jobs are of one task, with seeds of their own: they ask for the same
+  bool brief = false;       ///< runs are short: slots are given the next one ahead
   bool same = false;        ///< all clients submit the very same job
   nanoseconds slowest = std::chrono::milliseconds(2); ///< a frame's way, at most
   /// Shares of the candidates: that hang, hang and do not hear a stop, crash, meet a fault of the machine, kill their

@@ -111,6 +111,7 @@ public:
     out.trace = books_.trace();
     out.runs = books_.runs();
     out.records = books_.records();
+    out.aheads = books_.aheads();
     out.frames = net_.counted().sent;
     out.messages = past_.steps();
     out.virtual_time = time_.monotonic() - begun_;
@@ -323,7 +324,7 @@ private:
     const auto& c = o.what->canonical;
     const auto seed = plan_.seed;
     act<run_report> a;
-    a.after = fleet_luck(c, seed, "slow") < plan_.slow ? nanoseconds(4s) : nanoseconds(300ms);
+    a.after = fleet_luck(c, seed, "slow") < plan_.slow ? nanoseconds(4s) : nanoseconds(plan_.brief ? 20ms : 300ms);
     double luck = fleet_luck(c, seed, "how");
     const auto falls_to = [&luck](double share) { return (luck -= share) < 0; };
     if (falls_to(plan_.hangs)) {

@@ -13,6 +13,7 @@ struct fleet_end {
   std::optional<std::string> broken; ///< the rule, with the last messages; none: everything held
   std::uint64_t trace = 0;           ///< a digest of every message, run and frame in its order
   std::uint64_t runs = 0, records = 0, frames = 0, messages = 0;
+  std::uint64_t aheads = 0; ///< orders that a slot was given behind the one that it ran
   nanoseconds virtual_time{0};
 };
 

@@ -292,7 +292,6 @@ BOOST_AUTO_TEST_CASE(contents_are_there_when_all_has_come_and_is_right) {
   {
     auto in = store->receive(d, text.size());
     BOOST_REQUIRE(in.ok());
-    BOOST_TEST((store->receive(d, text.size()).err().code == errc::io)); // under way
     BOOST_TEST((*in)->append(text.substr(0, 999)).ok());
     BOOST_TEST(!store->has(d));
     BOOST_TEST(store->get(d)->has_value() == false);
@@ -319,6 +318,77 @@ BOOST_AUTO_TEST_CASE(contents_are_there_when_all_has_come_and_is_right) {
   BOOST_TEST(!(*in)->append(third + "x").ok());
   BOOST_TEST(put(*store, "").ok());
   BOOST_TEST(store->has(sha256("")));
+}
+
+BOOST_AUTO_TEST_CASE(of_several_that_bring_the_same_the_first_at_the_end_counts) {
+  const auto text = content(1000, 'a');
+  const auto d = sha256(text);
+  for (const bool second_wins : {false, true}) {
+    const artifact_place here;
+    const auto store = opened(here.path + "/store", 4000);
+    auto first = *store->receive(d, text.size()), second = *store->receive(d, text.size());
+    BOOST_TEST(store->bytes() == 2000u);
+    BOOST_REQUIRE(first->append(text.substr(0, 600)).ok());
+    BOOST_REQUIRE(second->append(text.substr(0, 300)).ok());
+    auto& wins = second_wins ? second : first;
+    auto& loses = second_wins ? first : second;
+    BOOST_REQUIRE(wins->append(text.substr(wins->offset())).ok());
+    BOOST_TEST(got(*store, d) == text);
+    BOOST_REQUIRE(loses->append(text.substr(loses->offset())).ok());
+    BOOST_TEST(got(*store, d) == text);
+    first.reset();
+    second.reset();
+    BOOST_TEST(store->bytes() == 1000u);
+    // Also where it is there already, and where it has gone meanwhile.
+    auto third = *store->receive(d, text.size());
+    BOOST_REQUIRE(put(*store, content(2500, 'b')).ok());
+    BOOST_TEST(!store->has(d));
+    BOOST_REQUIRE(third->append(text).ok());
+    BOOST_TEST(got(*store, d) == text);
+    third.reset();
+    BOOST_TEST(store->bytes() == 3500u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_brings_the_same_wrongly_or_not_to_its_end_takes_nothing_from_the_other) {
+  const auto text = content(1000, 'a');
+  const auto d = sha256(text);
+  for (const bool wrong : {false, true})
+    for (const bool second_ends : {false, true}) {
+      const artifact_place here;
+      const auto store = opened(here.path + "/store");
+      auto first = *store->receive(d, wrong && second_ends ? 900 : 1000);
+      auto second = *store->receive(d, wrong && !second_ends ? 900 : 1000);
+      auto& good = second_ends ? second : first;
+      auto& bad = second_ends ? first : second;
+      BOOST_REQUIRE(good->append(text.substr(0, 10)).ok());
+      BOOST_TEST(bad->append(content(900, 'c')).ok() == !wrong);
+      bad.reset();
+      BOOST_REQUIRE(good->append(text.substr(10)).ok());
+      good.reset();
+      BOOST_TEST(got(*store, d) == text);
+      BOOST_TEST(store->bytes() == 1000u);
+      BOOST_TEST(std::distance(fs::directory_iterator(here.path + "/store"), {}) == 2); // and its owner's mark
+    }
+}
+
+BOOST_AUTO_TEST_CASE(two_connections_bring_the_same_at_once) {
+  const artifact_place here;
+  const auto text = content(5000, 'r');
+  here.write("a/k", text);
+  const manifest m{{file("k", text)}};
+  const auto store = opened(here.path + "/store");
+  std::vector<std::string> told;
+  wire_between one(store, small()), two(store, small());
+  for (auto* w : {&one, &two}) {
+    w->sender.offer(m, here.path + "/a");
+    w->receiver.want(m, [&](const status& s) { told.push_back(s ? "good" : s.err().message); });
+  }
+  two.step();
+  one.run();
+  two.run();
+  BOOST_TEST(told == (std::vector<std::string>{"good", "good"}), per_element);
+  BOOST_TEST(got(*store, sha256(text)) == text);
 }
 
 BOOST_AUTO_TEST_CASE(what_was_broken_off_goes_on_where_it_was) {

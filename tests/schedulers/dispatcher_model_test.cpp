@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -74,6 +75,8 @@ public:
     default:
       if (random_.chance(0.1)) {
         cancel(1 + random_.below(clients));
+      } else if (random_.chance(0.15)) {
+        refuse();
       } else if (random_.chance(0.3)) {
         admission_ = {1 + static_cast<std::uint32_t>(random_.below(3)),
                       1 + static_cast<std::uint32_t>(random_.below(3))};
@@ -291,6 +294,29 @@ private:
     for (const auto& [id, p] : places_)
       if (p.next && jobs_.at(*p.next).what.client == client)
         require(p.next_stopping, "the place of a cancelled trial that was started ahead was not told");
+  }
+
+  void refuse() {
+    std::vector<job_id> which;
+    std::set<job_id> waiting;
+    for (auto& [id, t] : jobs_) {
+      if (!random_.chance(0.2)) continue;
+      which.push_back(id);
+      t.cancelled = true;
+      if (t.at == stage::to_build || t.at == stage::to_run) waiting.insert(id);
+    }
+    which.push_back(next_job_); // not in hand
+    ++seen["refuse"];
+    // Of a kind that is tried again where it is no refusal.
+    d_.refuse(which, failure{failure_kind::device_lost, "refused", {}, {}}, now_, out_);
+    settle();
+    for (const auto id : waiting) require(!jobs_.count(id), "a refused trial still waits");
+    const auto refused = [&](job_id id) { return std::find(which.begin(), which.end(), id) != which.end(); };
+    for (const auto& [id, p] : places_) {
+      require(!p.job || p.stuck || !refused(*p.job) || p.stopping, "a refused trial's place was not told");
+      require(!p.next || !refused(*p.next) || p.next_stopping,
+              "the place of a refused trial that was started ahead was not told");
+    }
   }
 
   void pass_time() {

@@ -153,6 +153,33 @@ BOOST_AUTO_TEST_CASE(shares_are_of_what_is_settled_not_of_the_number) {
   BOOST_TEST(std::abs(used_long - used_short) <= 0.05 * (used_long + used_short));
 }
 
+BOOST_AUTO_TEST_CASE(the_unit_of_the_costs_is_of_no_meaning) {
+  for (const double unit : {1e-3, 0.1, 1.0, 1e3}) {
+    fair_queue<std::string> q;
+    q.terms(1, {.owner = 1, .weight = 3});
+    q.terms(2, {.owner = 2, .weight = 1});
+    std::map<std::string, int> served;
+    const auto serve = [&](int n) {
+      for (int i = 0; i < n; ++i) {
+        const auto what = pop(q);
+        ++served[what];
+        const auto client = std::stoull(what);
+        q.settle(client, q.expected(client), unit);
+      }
+    };
+    for (int i = 0; i < 200; ++i)
+      for (std::uint64_t c = 1; c <= 2; ++c) q.push(c, std::to_string(c));
+    serve(40);
+    BOOST_TEST(std::abs(served["1"] - 30) <= 1);
+    BOOST_TEST(std::abs(served["2"] - 10) <= 1);
+    // One that comes later waits for its turn, and no longer.
+    q.terms(3, {.owner = 3, .weight = 4});
+    for (int i = 0; i < 200; ++i) q.push(3, "3");
+    serve(80);
+    BOOST_TEST(std::abs(served["3"] - 40) <= 2);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(many_at_once_are_charged_before_they_end) {
   fair_queue<std::string> q;
   for (int i = 0; i < 100; ++i) {

@@ -37,6 +37,14 @@ BOOST_AUTO_TEST_CASE(without_faults_every_configuration_is_run_once) {
   BOOST_TEST(end.broken.value_or("") == "");
   BOOST_TEST(end.runs == 18u);
   BOOST_TEST(end.records == 18u);
+  BOOST_TEST(end.aheads == 0u);
+  p.brief = true; // the next one waits at the slot, and is run there once as well
+  const auto ahead = play_fleet(p);
+  BOOST_TEST(ahead.broken.value_or("") == "");
+  BOOST_TEST(ahead.runs == 18u);
+  BOOST_TEST(ahead.records == 18u);
+  BOOST_TEST(ahead.aheads > 3u);
+  p.brief = false;
   p.shared = true;
   BOOST_TEST(play_fleet(p).runs == 9u);
   p.shared = false;
