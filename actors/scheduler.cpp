@@ -75,7 +75,12 @@ void on_built(scheduler_self self, place_id builder, job_id id, const measure::b
 void on_ran(scheduler_self self, place_id slot, job_id id, const measure::run_result& r) {
   auto& s = self->state;
   std::optional<failure> why;
-  if (auto* w = in_hand_at(self, slot, id)) {
+  const auto* no_run = std::get_if<failure>(&r.data);
+  // What was started ahead and comes back has not run.
+  const auto has_begun = [&](const scheduler_state::work& w) {
+    return w.phase != &phase_times::queue || no_run == nullptr || no_run->kind != failure_kind::cancelled;
+  };
+  if (auto* w = in_hand_at(self, slot, id); w != nullptr && has_begun(*w)) {
     account(*w, r.used, r.notes);
     // Started ahead, and over before it was known to have begun.
     if (w->phase == &phase_times::queue) pass_to(*w, &phase_times::run, std::max(w->since, now_of(self) - r.elapsed));
@@ -87,7 +92,7 @@ void on_ran(scheduler_self self, place_id slot, job_id id, const measure::run_re
     if (const auto* b = std::get_if<bound>(&r.data)) w->answer->data = *b;
     emit_trial(self, event_kind::ran, *w);
   }
-  if (const auto* f = std::get_if<failure>(&r.data)) why = *f;
+  if (no_run != nullptr) why = *no_run;
   s.core.ran(slot, id, std::move(why), now_of(self), s.actions);
   perform(self);
 }
@@ -151,7 +156,11 @@ bool stop_at(scheduler_self self, place_id id, job_id job) {
 
 void act(scheduler_self self, const schedulers::stop_ahead& a) { stop_at(self, a.place, a.job); }
 
-void act(scheduler_self self, const schedulers::take_back& a) { self->state.in_hand.at(a.job).where = 0; }
+void act(scheduler_self self, const schedulers::take_back& a) {
+  auto& w = self->state.in_hand.at(a.job);
+  pass_to(w, &phase_times::queue, now_of(self));
+  w.where = 0;
+}
 
 void act(scheduler_self self, const schedulers::stop_place& a) {
   const auto at = self->state.places.find(a.place);

@@ -246,8 +246,8 @@ status artifact_store::pin::copy_to(int file) const {
   return {};
 }
 
-/// What comes of contents goes on in their part, of one writer at a time: who comes second while they are under way (who
-/// sends them need not be as fast, or honest) has a file of its own, from the beginning. Who is first at the end counts.
+/// What comes of contents goes on in their part, of one writer at a time: who comes second while they are under way
+/// has a file of its own, from the beginning (the first need not be fast, or honest). The first at its end counts.
 class artifact_store::writer final : public incoming {
 public:
   writer(std::shared_ptr<artifact_store> store, const digest& d, std::uint64_t size, std::uint64_t number)

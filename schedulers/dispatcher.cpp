@@ -109,6 +109,11 @@ void dispatcher::rest(place_id id, bool on, nanoseconds now, std::vector<action>
   place* p = find_place(id);
   if (p == nullptr || p->rests == on) return;
   p->rests = on;
+  if (on && p->next && p->next_deadline == nanoseconds::max()) {
+    jobs_.at(*p->next).comes_back = true;
+    p->next_deadline = after(now, options_.grace);
+    out.push_back(stop_ahead{id, *p->next});
+  }
   places_changed(now, out);
   dispatch(now, out);
 }
@@ -325,7 +330,7 @@ void dispatcher::promote(place_id id, place& p, nanoseconds now, std::vector<act
 void dispatcher::take_back_next(job_id id, nanoseconds now, std::vector<action>& out) {
   job_state& s = jobs_.at(id);
   settle(s, now);
-  s.ahead = false;
+  s.ahead = s.comes_back = false;
   if (s.verdict) return finish(s, *s.verdict, false, out);
   s.at = stage::to_run;
   out.push_back(take_back{id});
@@ -495,8 +500,11 @@ void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, n
   }
   job_state& s = jobs_.at(job);
   s.ahead = false;
-  settle(s, now);
-  if (s.verdict) {
+  const bool is_back = std::exchange(s.comes_back, false) && !s.verdict && why && why->kind == failure_kind::cancelled;
+  if (!is_back) settle(s, now);
+  if (is_back) {
+    take_back_next(job, now, out);
+  } else if (s.verdict) {
     const failure decided = *s.verdict;
     fail(s, decided, id, p->what.device, now, out);
   } else if (why) {
@@ -618,11 +626,18 @@ void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
     if (p.next && now >= p.next_deadline && p.next_deadline != nanoseconds::max()) {
       // It does not give it back: it is given nothing ahead any more.
       job_state& s = jobs_.at(*p.next);
-      p.next.reset();
+      p.next_deadline = nanoseconds::max();
       p.what.ahead = false;
       --aheads_;
-      settle(s, now);
-      finish(s, *s.verdict, false, out);
+      if (s.verdict) {
+        settle(s, now);
+        finish(s, *s.verdict, false, out);
+      } else {
+        s.faults.avoid(id);
+        s.last = failure{failure_kind::internal, "its slot did not give it back", {}, {}};
+        back.push_back(*p.next);
+      }
+      p.next.reset();
     }
     if (!p.job || p.stuck || now < p.deadline || p.deadline == nanoseconds::max()) continue;
     job_state& s = jobs_.at(*p.job);

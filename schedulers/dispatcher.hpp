@@ -76,7 +76,8 @@ struct begin_run {
   job_id job;
   place_id slot;
 };
-/// Tell the slot to give back what was started ahead and has not begun; its answer counts as after stop_place.
+/// Tell the slot to give back what was started ahead and has not begun; its answer counts as after stop_place where the
+/// trial is to end; where only the slot rests, `cancelled` says that it has come back, and anything else is its answer.
 struct stop_ahead {
   place_id place;
   job_id job;
@@ -149,7 +150,8 @@ public:
   /// The place is gone for good, with whatever it had in hand (device_lost, or the timeout or cancellation that was on
   /// record). An unknown id is ignored. @pre the id is not used again, or a trial that failed there never goes to it
   void remove_place(place_id id, nanoseconds now, std::vector<action>& out);
-  /// The place gets nothing new while it rests; what it has in hand goes on. Unknown ids are ignored.
+  /// The place gets nothing new while it rests; what it has in hand goes on, but what was started ahead is to come
+  /// back. Unknown ids are ignored.
   void rest(place_id id, bool on, nanoseconds now, std::vector<action>& out);
   /// Other limits for builds and runs at once, from here on; what is in progress goes on. 0 counts as 1.
   void set_admission(schedulers::admission a, nanoseconds now, std::vector<action>& out);
@@ -218,6 +220,7 @@ private:
     std::optional<failure> last;      ///< why it was sent back to a queue
     bool refused = false;             ///< the verdict is not to be tried again
     bool ahead = false;               ///< it waits at its slot, behind another
+    bool comes_back = false;          ///< its slot was told to give it back, as it rests
     std::optional<nanoseconds> began; ///< at its place
     double charged = 0;               ///< for that
     bool waits() const noexcept { return at == stage::to_build || at == stage::to_run; }

@@ -386,7 +386,7 @@ private:
     const auto lives = std::pair(hub_lives_, m->lives());
     const auto stalls = stalls_;
     time_.after(5s + 5s / 4 + 1s + to_settle, [this, wire, m, lives, stalls] {
-      if (hub_lives_ != lives.first || stalls_ != stalls || !hub_ || m->stalled()) return;
+      if (hub_lives_ != lives.first || stalls_ != stalls || !hub_ || hub_stalled_ || m->stalled()) return;
       if (!net_.closed(wire, side::here))
         books_.broken("a lost lease ends", "the hub has not noticed the silence of " + m->place());
       if (m->lives() != lives.second || m->wire() != wire) return;

@@ -77,6 +77,8 @@ public:
         cancel(1 + random_.below(clients));
       } else if (random_.chance(0.15)) {
         refuse();
+      } else if (random_.chance(0.4)) {
+        rest();
       } else if (random_.chance(0.3)) {
         admission_ = {1 + static_cast<std::uint32_t>(random_.below(3)),
                       1 + static_cast<std::uint32_t>(random_.below(3))};
@@ -119,7 +121,7 @@ private:
   struct trial_books {
     job what;
     stage at = stage::to_build;
-    bool is_built = false, cancelled = false;
+    bool is_built = false, cancelled = false, comes_back = false;
     std::set<place_id> failed, avoided;
     std::uint32_t attempts = 0, lost = 0;
   };
@@ -131,6 +133,7 @@ private:
     std::optional<job_id> next{}; ///< started ahead
     bool next_stopping = false, no_more = false;
     nanoseconds next_told{0};
+    bool rests = false;
   };
 
   static dispatcher_options options() {
@@ -155,7 +158,7 @@ private:
     j.run_limit = random_.chance(0.8) ? nanoseconds(sec(1 + random_.below(5))) : nanoseconds(0);
     const bool room = jobs_.size() < options_.queue_bound;
     if (room) {
-      jobs_[j.id] = {j, j.needs_build ? stage::to_build : stage::to_run, false, false, {}, {}, 0, 0};
+      jobs_[j.id] = {j, j.needs_build ? stage::to_build : stage::to_run, false, false, false, {}, {}, 0, 0};
       ++submitted_;
     }
     require(d_.submit(j, now_, out_) == room, "the bound is not kept");
@@ -179,7 +182,9 @@ private:
   void answer_of(place_id id, std::optional<failure_kind> why) {
     place_books& p = places_.at(id);
     const job_id j = *p.job;
-    const bool late = p.stuck, slot = p.slot, decided = p.stopping;
+    const bool late = p.stuck, slot = p.slot, asked_back = !late && is_asked_back(j);
+    const bool decided = p.stopping && !asked_back;
+    if (asked_back && random_.chance(0.5)) why = failure_kind::cancelled;
     p.job.reset();
     p.stopping = p.stuck = false;
     stale_.push_back({id, j, slot});
@@ -187,8 +192,10 @@ private:
     if (!late) {
       trial_books& t = jobs_.at(j);
       if (why && !decided && (*why == failure_kind::internal || *why == failure_kind::device_lost)) fault(t, id, *why);
+      t.comes_back = false;
       answered_ = j;
       good_ = !why && !decided;
+      if (asked_back && why == failure_kind::cancelled) comes_back(j);
       if (good_ && !slot) {
         t.is_built = true;
         t.at = stage::to_run;
@@ -209,7 +216,9 @@ private:
     for (auto& [id, p] : places_) {
       if (!p.next) continue;
       const job_id j = *p.next;
-      const bool decided = p.next_stopping;
+      const bool asked_back = is_asked_back(j), is_back = asked_back && random_.chance(0.7);
+      const bool decided = p.next_stopping && !asked_back;
+      jobs_.at(j).comes_back = false;
       p.next.reset();
       p.next_stopping = false;
       stale_.push_back({id, j, true});
@@ -217,10 +226,48 @@ private:
       answered_ = j;
       good_ = !decided;
       std::optional<failure> f;
-      if (decided) f = failure{failure_kind::cancelled, "it", {}, {}};
+      if (decided || is_back) f = failure{failure_kind::cancelled, "it", {}, {}};
+      if (is_back) comes_back(j);
       d_.ran(id, j, f, now_, out_);
       settle();
       return;
+    }
+  }
+
+  bool is_asked_back(job_id j) const { return jobs_.at(j).comes_back && !jobs_.at(j).cancelled; }
+  void comes_back(job_id j) {
+    answered_.reset();
+    back_.insert(j);
+    ++seen["comes back"];
+  }
+
+  /// A place rests, or does so no more.
+  void rest() {
+    if (places_.empty()) return;
+    auto at = places_.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(random_.below(places_.size())));
+    // Mostly one that has something to give back, or has rested for long enough.
+    const bool wakes = random_.chance(0.5);
+    for (auto other = places_.begin(); other != places_.end(); ++other)
+      if (wakes ? other->second.rests : other->second.next && !other->second.next_stopping) at = other;
+    auto& [id, p] = *at;
+    p.rests = !p.rests;
+    ++seen["rest"];
+    if (p.rests && p.next && !p.next_stopping) jobs_.at(*p.next).comes_back = true;
+    d_.rest(id, p.rests, now_, out_);
+    settle();
+    require(!p.rests || !p.next || p.next_stopping, "a place that rests was not told to give back what it has ahead");
+  }
+
+  /// What a place was told to give back and has kept for the grace is started elsewhere.
+  void give_up_ahead() {
+    for (auto& [id, p] : places_) {
+      if (!p.next || !p.next_stopping || !is_asked_back(*p.next) || now_ - p.next_told < options_.grace) continue;
+      jobs_.at(*p.next).avoided.insert(id);
+      back_.insert(*std::exchange(p.next, std::nullopt));
+      p.next_stopping = false;
+      p.no_more = true;
+      ++seen["kept ahead"];
     }
   }
 
@@ -260,7 +307,7 @@ private:
     ++seen["loss"];
     if (p.job) stale_.push_back({id, *p.job, p.slot});
     if (p.job && !p.stuck) {
-      if (!p.stopping) fault(jobs_.at(*p.job), id, failure_kind::device_lost);
+      if (!p.stopping || is_asked_back(*p.job)) fault(jobs_.at(*p.job), id, failure_kind::device_lost);
       answered_ = *p.job;
       good_ = false;
     }
@@ -322,6 +369,7 @@ private:
   void pass_time() {
     now_ += milliseconds(random_.below(3000));
     const auto due = d_.next_deadline();
+    give_up_ahead();
     d_.tick(now_, out_);
     require((due && *due <= now_) == !out_.empty(), "tick and next_deadline do not agree");
     settle();
@@ -331,6 +379,7 @@ private:
     const auto due = d_.next_deadline();
     if (!due) return;
     now_ = std::max(now_, *due);
+    give_up_ahead();
     d_.tick(now_, out_);
     require(!out_.empty(), "a deadline came and nothing was done");
     settle();
@@ -368,14 +417,15 @@ private:
   void ahead(place_id id, job_id j) {
     require(jobs_.count(j) == 1, "a trial that is not in hand was started ahead");
     place_books& p = places_.at(id);
-    require(p.slot && p.job && !p.next && !p.stopping && !p.stuck && !p.no_more, "ahead at a place that is not for it");
+    require(p.slot && p.job && !p.next && !p.stopping && !p.stuck && !p.no_more && !p.rests,
+            "ahead at a place that is not for it");
     within_limit(j);
     trial_books& t = jobs_.at(j);
     require(t.failed.count(id) == 0 && t.avoided.count(id) == 0, "ahead on the place that failed");
     require(!section_ && !t.cancelled, "ahead out of turn");
     if (working(true) < admission_.slots)
       for (const auto& [other, o] : places_)
-        require(!o.slot || o.job || o.stuck || t.failed.count(other) || t.avoided.count(other),
+        require(!o.slot || o.job || o.stuck || o.rests || t.failed.count(other) || t.avoided.count(other),
                 "ahead while a slot is free");
     p.next = j;
     p.next_stopping = false;
@@ -389,6 +439,7 @@ private:
     const auto at = places_.find(id);
     require(at != places_.end() && at->second.slot == slot, "a place that is not there");
     require(!at->second.job, "a place with two trials");
+    require(!at->second.rests, "a place that rests was given something");
     trial_books& t = jobs_.at(j);
     require(t.failed.count(id) == 0 && t.avoided.count(id) == 0, "again on the place that failed");
     require(!section_ || *section_ == j, "a section was entered");
@@ -456,6 +507,7 @@ private:
   void act(const take_back& a) {
     require(back_.erase(a.job) == 1, "taken back without a reason");
     jobs_.at(a.job).at = stage::to_run;
+    jobs_.at(a.job).comes_back = false;
     ++seen["taken back"];
   }
   void act(const stop_place& a) {
@@ -471,6 +523,7 @@ private:
     require(now_ - p.told >= options_.grace, "given up within the grace");
     p.stuck = true;
     gone_ = a.job;
+    if (p.next && p.next_stopping && is_asked_back(*p.next)) leave_stuck(a.place, p);
     ++seen["stuck"];
   }
   void act(const retry_later& a) {
@@ -539,13 +592,13 @@ private:
   /// On a machine where nothing goes on, whatever waits waits for a place that is not there.
   void nothing_is_left_lying() {
     bool any_slot = false;
-    for (const auto& [place, p] : places_) any_slot = any_slot || (p.slot && !p.stuck);
+    for (const auto& [place, p] : places_) any_slot = any_slot || (p.slot && !p.stuck && !p.rests);
     for (const auto& [id, t] : jobs_) {
       // Behind a section, or behind enough that is ready already while there is no slot.
       if ((section_ && *section_ != id) || (t.at == stage::to_build && !any_slot)) continue;
       const bool slot = t.at == stage::to_run;
       for (const auto& [place, p] : places_)
-        require(p.slot != slot || p.stuck, "a trial waits and a place in service has nothing to do");
+        require(p.slot != slot || p.stuck || p.rests, "a trial waits and a place in service has nothing to do");
     }
     require(jobs_.empty() || d_.next_deadline().has_value(), "trials wait without a limit");
   }
@@ -595,10 +648,10 @@ BOOST_AUTO_TEST_CASE(no_sequence_of_events_breaks_a_rule) {
   }
   for (const auto& [what, n] : seen) BOOST_TEST_MESSAGE(what << ": " << n);
   // A world in which nothing happens would prove nothing.
-  for (const auto* what :
-       {"build",       "run",          "done",          "retry",       "quarantine", "stop",    "stuck",
-        "late answer", "loss",         "cancel",        "run_timeout", "ahead",      "begin",   "stop ahead",
-        "taken back",  "answer ahead", "build_timeout", "device_lost", "cancelled",  "internal"})
+  for (const auto* what : {"build",     "run",         "done",       "retry",        "quarantine",    "stop",
+                           "stuck",     "late answer", "loss",       "cancel",       "run_timeout",   "ahead",
+                           "begin",     "stop ahead",  "taken back", "answer ahead", "build_timeout", "device_lost",
+                           "cancelled", "internal",    "refuse",     "rest",         "comes back"})
     BOOST_TEST(seen[what] > 100u, what);
 }
 

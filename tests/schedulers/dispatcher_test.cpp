@@ -88,6 +88,10 @@ struct world {
     d.add_slot(p, now, out, what);
     return did();
   }
+  std::string rest(place_id p, bool on) {
+    d.rest(p, on, now, out);
+    return did();
+  }
   std::string terms(std::uint64_t client, const share_terms& t) {
     d.terms(client, t, now, out);
     return did();
@@ -1035,6 +1039,51 @@ BOOST_AUTO_TEST_CASE(a_lost_slot_costs_what_ran_a_try_and_what_waited_nothing) {
   BOOST_TEST(w.lose(20) == "retry 2 device_lost@20, again 3, run 3@21");
   BOOST_TEST(w.ran(3, 21) == "done 3, run 2@21");
   BOOST_TEST(w.lose(21) == "quarantine 2 device_lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_rests_gives_back_what_waits_there_and_that_is_no_fault) {
+  const auto cancelled = failure_kind::cancelled;
+  const auto ready = [](world& w) {
+    w.slot_ahead(20);
+    w.short_run(1, 20);
+    w.bare(2);
+    BOOST_TEST(w.bare(3) == "ahead 3@20");
+    BOOST_TEST(w.rest(20, true) == "back 3@20");
+    BOOST_TEST(w.rest(20, false) == "");
+    BOOST_TEST(w.rest(20, true) == ""); // it was told
+  };
+  world w(0, 0); // it comes back, waits, and goes where it was
+  w.admit(2, 1);
+  ready(w);
+  BOOST_TEST(w.ran(3, 20, cancelled) == "again 3");
+  BOOST_TEST(w.ran(2) == "done 2");
+  BOOST_TEST(w.rest(20, false) == "run 3@20");
+  BOOST_TEST(w.ran(3) == "done 3");
+  BOOST_TEST(w.idle());
+
+  world b(0, 0); // it had begun, and was stopped: elsewhere, not a fault either
+  b.admit(2, 1);
+  ready(b);
+  BOOST_TEST(b.ran(2) == "done 2, begin 3@20");
+  BOOST_TEST(b.ran(3, 20, cancelled) == "again 3");
+  BOOST_TEST(b.slot(21) == "run 3@21");
+  BOOST_TEST(b.ran(3, 21) == "done 3");
+  BOOST_TEST(b.idle());
+
+  world e(0, 0); // or it has ended
+  e.admit(2, 1);
+  ready(e);
+  BOOST_TEST(e.ran(3) == "done 3");
+  BOOST_TEST(e.ran(2) == "done 2");
+  BOOST_TEST(e.idle());
+
+  world k(0, 0); // the slot keeps it
+  k.admit(2, 1);
+  ready(k);
+  k.slot(21);
+  BOOST_TEST(k.next() == "stop 2@20");
+  BOOST_TEST(k.ran(2, 20) == "fail 2 run_timeout, begin 3@20");
+  BOOST_TEST(k.next() == "stuck 3@20, fail 3 internal");
 }
 
 BOOST_AUTO_TEST_CASE(what_waits_ahead_is_called_back_by_name) {
