@@ -124,7 +124,8 @@ private:
     const auto times = root.find("times");
     const auto time = [&](const char* key) {
       const auto t = times.find(key);
-      return nanoseconds(t.is_number() ? parse_nanoseconds(t.text(), phase_unit).value_or(0) : 0);
+      return std::max(nanoseconds(0),
+                      nanoseconds(t.is_number() ? parse_nanoseconds(t.text(), phase_unit).value_or(0) : 0));
     };
     o.phases.build = times.find("compilation_time") ? time("compilation_time") : time("compilation");
     const auto runtimes = times.find("runtimes");
@@ -132,7 +133,10 @@ private:
     o.phases.search = time("search_algorithm");
     double run = 0;
     for (const auto s : runtimes) run += s.number().value_or(0);
-    if (std::isfinite(run)) o.phases.run += from_seconds(run * std::pow(10.0, phase_unit));
+    if (std::isfinite(run)) {
+      const auto runs = std::max(nanoseconds(0), from_seconds(run * std::pow(10.0, phase_unit)));
+      o.phases.run = runs > nanoseconds::max() - o.phases.run ? nanoseconds::max() : o.phases.run + runs;
+    }
     if (const auto at = parse_time(root.find("timestamp").text())) o.at = nanoseconds(*at);
 
     const auto invalidity = root.find("invalidity").text();
