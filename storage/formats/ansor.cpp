@@ -263,7 +263,7 @@ status write_ansor(const selection& from, sink& to, losses& lost) {
       error = ansor_number(*o.failed());
     }
     out += ", " + std::to_string(error) + ", ";
-    write_nanoseconds((o.phases.build + o.phases.run).count(), 0, out);
+    write_nanoseconds(added(o.phases.build, o.phases.run).count(), 0, out);
     out += ", ";
     write_nanoseconds(o.at.count(), 0, out);
     out += "], \"v\": ";

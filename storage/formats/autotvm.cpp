@@ -318,7 +318,7 @@ void write_result(const entry& e, std::string& out) {
     error = autotvm_number(*o.failed());
   }
   out += ", " + std::to_string(error) + ", ";
-  write_nanoseconds((o.phases.build + o.phases.run).count(), 0, out);
+  write_nanoseconds(added(o.phases.build, o.phases.run).count(), 0, out);
   out += ", ";
   write_nanoseconds(o.at.count(), 0, out);
   out += ']';

@@ -164,4 +164,11 @@ std::optional<conditions> take_conditions(const json_ref& from);
 /// and the device's compilation, 4 and 8 the run, 5 a wrong answer, 6 and 7 the build's and the run's limit.
 failure_kind tvm_failure(std::int64_t number);
 
+/// Their sum; what passes 64 bits is the longest or the least time that there is.
+inline nanoseconds added(nanoseconds a, nanoseconds b) noexcept {
+  nanoseconds::rep out = 0;
+  if (!__builtin_add_overflow(a.count(), b.count(), &out)) return nanoseconds(out);
+  return b.count() > 0 ? nanoseconds::max() : nanoseconds::min();
+}
+
 } // namespace attune::storage::formats

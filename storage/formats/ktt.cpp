@@ -113,7 +113,7 @@ private:
       fail(o, failure_kind::bad_metric, "no value is recorded");
     } else {
       measure(out, total.text(), exponent_);
-      if (o.ok()) o.phases.run += time("TotalDuration");
+      if (o.ok()) o.phases.run = added(o.phases.run, time("TotalDuration"));
     }
     const auto kernel = !given_name_.empty() ? std::string_view(given_name_) : root.find("KernelName").text();
     const auto& both = tasks_.of(kernel, [&] {
@@ -212,7 +212,7 @@ status write_ktt(const selection& from, sink& to, losses& lost) {
     out += ", \"Status\": ";
     json_string(word, out);
     std::string duration = "0.0";
-    auto overhead = o.phases.build + o.phases.run;
+    auto overhead = added(o.phases.build, o.phases.run);
     if (m != nullptr) {
       duration.clear();
       write_scaled(stated_value(*m), exponent, duration);

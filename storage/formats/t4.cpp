@@ -135,7 +135,7 @@ private:
     for (const auto s : runtimes) run += s.number().value_or(0);
     if (std::isfinite(run)) {
       const auto runs = std::max(nanoseconds(0), from_seconds(run * std::pow(10.0, phase_unit)));
-      o.phases.run = runs > nanoseconds::max() - o.phases.run ? nanoseconds::max() : o.phases.run + runs;
+      o.phases.run = added(o.phases.run, runs);
     }
     if (const auto at = parse_time(root.find("timestamp").text())) o.at = nanoseconds(*at);
 
