@@ -243,7 +243,7 @@ public:
 
   measure::scratch& scratch() { return *scratch_; }
   std::size_t running() const { return live_.load(); }
-  const char* containment() const { return cgroups_ ? "cgroup" : "process tree"; }
+  const char* containment() const { return cgroups_ && !refused_ ? "cgroup" : "process tree"; }
   int guardian_pid() const { return guardian_pid_; }
   bool network_taken() const { return network_taken_; }
 
@@ -388,16 +388,17 @@ private:
     launching.err = err.write.get();
     launching.cpus = c->request.cpus;
     launching.counters = c->request.counters;
-    if (cgroups_) c->group = cgroups_->take();
+    if (cgroups_ && !refused_) c->group = cgroups_->take();
     launching.cgroup = c->group ? c->group->descriptor_of() : -1;
     c->start_ticks = boot_ticks();
     c->begun = clock::now();
     auto launched = launch(launching);
-    if (!launched.ok() && launched.failed == launch_result::step::clone && c->group && launched.code != EAGAIN &&
-        launched.code != ENOMEM) {
+    const bool wanting =
+        launched.code == EAGAIN || launched.code == ENOMEM || launched.code == EMFILE || launched.code == ENFILE;
+    if (!launched.ok() && launched.failed == launch_result::step::clone && c->group && !wanting) {
       // A cgroup that does not take processes (a threaded one, a rule of the host's): the tree does instead.
       c->group.reset();
-      cgroups_.reset();
+      refused_ = true;
       launching.cgroup = -1;
       launched = launch(launching);
     }
@@ -783,7 +784,8 @@ private:
   std::map<process_id, child_ptr> waiting_; ///< to be started as soon as that is possible
   std::optional<clock::time_point> wanting_since_;
   clock::time_point last_want_;
-  std::unique_ptr<cgroup_pool> cgroups_;
+  std::unique_ptr<cgroup_pool> cgroups_; ///< stays while processes are in it
+  bool refused_ = false;                 ///< it takes no more of them
   std::optional<measure::guardian> guardian_;
   std::atomic<int> guardian_pid_{0};
   std::atomic<bool> network_taken_{false};

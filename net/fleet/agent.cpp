@@ -82,6 +82,7 @@ agent::agent(asio::io_context& loop, agent_options options, events tell)
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     if (options_.make_runner) {
       slots_[i].run = options_.make_runner(i);
+      if (options_.make_builder) slots_[i].build = options_.make_builder(i);
       continue;
     }
     measure::command_options how;
@@ -105,6 +106,11 @@ agent::agent(asio::io_context& loop, agent_options options, events tell)
 }
 
 agent::~agent() { laying_.join(); }
+
+void agent::lay(std::function<void()> what) {
+  if (options_.desk != nullptr) return asio::post(*options_.desk, std::move(what));
+  asio::post(laying_, std::move(what));
+}
 
 void agent::attach(link_ptr link) {
   wire_ = std::move(link);
@@ -210,15 +216,14 @@ status agent::notice(const wire::v1::TaskNotice& in) {
   auto files = from(in.files());
   if (!files) return files.err();
   t->files = std::move(*files);
-  if (options_.make_runner) {
-    // Nothing is run by the spec's commands.
+  if (only_runs()) {
     auto made = std::make_shared<task>();
     made->spec.name = in.task();
     t->of = std::move(made);
     tasks_[in.number()] = std::move(t);
     return {};
   }
-  auto folder = options_.processes->scratch().make_folder();
+  auto folder = folders().make_folder();
   if (!folder) return folder.err();
   t->folder = *folder;
   auto specs = storage::read_spec_text(in.spec(), in.file(), t->folder);
@@ -269,7 +274,7 @@ status agent::order(const wire::v1::Order& in) {
   s.told = 0;
   s.epoch = ++epochs_;
   ++busy_;
-  if (options_.make_runner) {
+  if (only_runs()) {
     run(in.slot(), s.epoch, std::move(what), nullptr, {});
     return {};
   }
@@ -310,7 +315,7 @@ void agent::bring(const manifest& needed, std::function<void(const status&)> the
   if (std::none_of(needed.files.begin(), needed.files.end(), [](const auto& f) { return f.has_contents(); }))
     return then({});
   if (!takes_long_to_check(needed, *options_.files)) return bring_->want(needed, then);
-  asio::post(laying_, [self = shared_from_this(), needed, wire = wire_, then = std::move(then)]() mutable {
+  lay([self = shared_from_this(), needed, wire = wire_, then = std::move(then)]() mutable {
     for (const auto& f : needed.files)
       if (f.has_contents()) self->options_.files->has(f.contents);
     // Not the last owner here: it would wait for this thread.
@@ -328,7 +333,7 @@ void agent::bring(const manifest& needed, std::function<void(const status&)> the
 status agent::lay_out_here(const manifest& files, const std::string& folder) {
   if (auto laid = lay_out(files, *options_.files, folder); !laid) return laid;
   wait_until_closed(files, folder);
-  return options_.processes->scratch().hand_over(folder);
+  return folders().hand_over(folder);
 }
 
 /// All that it needs is here: laid out, on another thread, then built or run.
@@ -346,7 +351,7 @@ void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<t
                artifact = std::move(artifact), here, own, mine]() mutable {
     status good;
     measure::artifact_ptr made;
-    auto& scratch = self->options_.processes->scratch();
+    auto& scratch = self->folders();
     if (!of->laid_out) {
       good = self->lay_out_here(of->files, of->folder);
       of->laid_out = good.ok();
@@ -402,7 +407,7 @@ void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<t
       });
     });
   };
-  asio::post(laying_, std::move(work));
+  lay(std::move(work));
 }
 
 void agent::run(std::uint32_t at, std::uint64_t epoch, trial_ptr what, measure::artifact_ptr built,
@@ -455,7 +460,7 @@ void agent::forget(std::uint32_t task) {
       std::erase(folders_, own.mapped()->spec.directory);
     }
   if (gone.empty()) return;
-  asio::post(laying_, [gone = std::move(gone)] {
+  lay([gone = std::move(gone)] {
     for (const auto& folder : gone) measure::remove_tree(folder);
   });
 }

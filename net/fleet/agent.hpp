@@ -30,13 +30,17 @@ struct agent_options {
   std::shared_ptr<measure::supervisor> processes;
   std::shared_ptr<artifact_store> files;
   std::vector<std::vector<int>> cpus; ///< of each slot; empty: all
-  /// The way to run on a slot, in place of commands.
+  /// The ways to run and to build on a slot, in place of commands. Without `folders` nothing is brought and built then.
   std::function<std::shared_ptr<measure::runner>(std::uint32_t slot)> make_runner;
+  std::function<std::shared_ptr<measure::builder>(std::uint32_t slot)> make_builder;
+  measure::scratch* folders = nullptr; ///< where files are laid out; null: in those of `processes`
   /// Changes a spec before its commands are run (to confine them). May be empty.
   std::function<void(task_spec&)> confine;
   std::optional<token> shown;                        ///< who it is, where the hub asks for that
   nanoseconds bring_limit = std::chrono::minutes(4); ///< for the files of one order to come
   const time_source* clock = &system_time();
+  /// For one thread and borrowed time (net/timer.hpp): a loop for what takes long, in place of a thread of the agent's.
+  asio::io_context* desk = nullptr;
 };
 
 /// The agent's end of the wire: offers the slots of this machine to a hub, brings what is to be run, builds it where
@@ -92,6 +96,12 @@ private:
   void heard(std::uint32_t at, wire::v1::Output what);
   void say_answer(std::uint64_t lease, const measure::run_result& r);
   void stop(std::uint64_t lease);
+  void lay(std::function<void()> what);
+  measure::scratch& folders() const {
+    return options_.folders != nullptr ? *options_.folders : options_.processes->scratch();
+  }
+  /// What it has comes without files and builds.
+  bool only_runs() const { return options_.make_runner && options_.folders == nullptr; }
   status lay_out_here(const manifest& files, const std::string& folder);
   void bring(const manifest& needed, std::function<void(const status&)> then);
   void begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<trial>& what, std::uint32_t task,

@@ -433,7 +433,10 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       if (!made) return fail(who, request, made.err());
       open_job j(std::move(*made));
       auto specs = j.where.read();
-      if (!specs) return fail(who, request, specs.err());
+      if (!specs) {
+        j.where.remove();
+        return fail(who, request, specs.err());
+      }
       j.specs = std::move(*specs);
       j.budget = *j.where.budget();
       j.since = now();
@@ -962,7 +965,15 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
     }
     open_job j(std::move(*there));
     auto specs = j.where.read();
-    if (!specs) continue;
+    if (!specs) {
+      // It was right when it was submitted: who asks for it hears why it does not go on.
+      wire::v1::Ended how_it_ended;
+      how_it_ended.set_code(2);
+      how_it_ended.add_messages(specs.err().text());
+      if (const auto kept = j.where.end(how_it_ended); !kept) i->say("job " + name + ": " + kept.err().text());
+      i->ended_names.push_back(name);
+      continue;
+    }
     j.specs = std::move(*specs);
     j.budget = *j.where.budget();
     j.since = i->now();

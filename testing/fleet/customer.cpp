@@ -83,7 +83,7 @@ void customer::said(const Envelope& message) {
     job_ = message.submitted().job();
     anew_ = false;
   } else if (message.has_progress()) {
-    if (message.progress().has_best()) how_.books->shown(message.progress().best());
+    if (const auto& p = message.progress(); p.has_best()) how_.books->shown(how_.task, p.best(), p.best_config());
   } else if (message.has_failed()) {
     const auto why = net::error_of(message.failed());
     if (!anew_ && !job_.empty())

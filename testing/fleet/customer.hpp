@@ -19,7 +19,7 @@ public:
   struct setting {
     timeline* time = nullptr;
     fleet_ledger* books = nullptr;
-    std::string name;
+    std::string name, task; ///< its own; of the job
     net::fleet::submission what;
     std::uint64_t seed = 0;
     std::function<std::optional<network::pair>()> dial;

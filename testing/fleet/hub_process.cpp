@@ -17,7 +17,7 @@ hub_process::settings::settings() { set("scheduler.policy", caf::atom("testing")
 
 hub_process::hub_process(const setting& how) : how_(how), wire_(*how.time), desk_(*how.time) {
   net::fleet::hub_options o;
-  o.store = how_.folder;
+  o.store = how_.disk->folder();
   o.open_store = [this](const std::string&) -> result<std::unique_ptr<storage::store_port>> {
     return how_.disk->connect();
   };

@@ -29,7 +29,6 @@ public:
     fleet_ledger* books = nullptr;
     testing::history* past = nullptr;
     fleet_disk* disk = nullptr;
-    std::string folder;
     std::uint64_t configurations = 0; ///< of each space
   };
   explicit hub_process(const setting& how);
@@ -40,6 +39,9 @@ public:
 
   void adopt(net::link_ptr link);
   std::function<void(std::function<void()>)> runner() { return wire_.runner(); }
+
+  /// Its store as it is now; null where it cannot be read.
+  std::shared_ptr<const storage::store> view() const { return hub_->view(); }
 
   /// Does one thing; false: there is none.
   bool turn();

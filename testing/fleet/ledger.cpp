@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
 
 namespace attune::testing {
 
@@ -17,8 +20,38 @@ const failure* failure_told(const caf::message& m) {
   return std::get_if<failure>(&m.get_as<build_report>(last).result->data);
 }
 
+/// What an experiment is, said anew: not by what makes its key.
+std::string experiment(const task& of) {
+  const auto& s = of.spec;
+  std::string out = of.load.canonical() + "\n" + of.where.canonical() + "\n";
+  const auto add = [&out](const command& c) {
+    out += c.shell + "\n";
+    for (const auto& word : c.argv) out += word + "\n";
+  };
+  add(s.run.run);
+  if (s.build) add(s.build->run);
+  out += std::to_string(s.run.timeout.count()) + "/" + std::to_string(s.run.warmup) + "/" +
+         std::to_string(s.run.repeats.min) + "/" + std::to_string(s.run.repeats.max) + "\n";
+  for (const auto& m : s.run.metrics) out += m.name + "/" + m.expression + "/" + m.unit + "\n";
+  auto files = s.run.files;
+  if (s.build) files.insert(files.end(), s.build->sources.begin(), s.build->sources.end());
+  for (const auto& f : files) {
+    std::ifstream in(s.directory + "/" + f, std::ios::binary);
+    out += f + ":" + std::string(std::istreambuf_iterator<char>(in), {}) + "\n";
+  }
+  return out;
+}
+
 bool tells_an_end(const caf::message& m) {
   return !m.empty() && (m.match_element<run_report>(m.size() - 1) || m.match_element<build_report>(m.size() - 1));
+}
+
+/// Of the newest of each configuration. @pre not empty
+template <class Records>
+double value_of_best(const Records& of) {
+  double out = std::numeric_limits<double>::infinity();
+  for (const auto& [canonical, r] : of) out = std::min(out, r->result->measured()->value);
+  return out;
 }
 
 } // namespace
@@ -28,20 +61,36 @@ void fleet_ledger::broken(const std::string& rule, const std::string& how) const
   throw failed("broken: " + rule + ": " + how);
 }
 
-std::uint64_t fleet_ledger::began(const std::string& machine, std::uint32_t slot, const trial& what) {
-  note(machine + what.canonical);
+const std::string& fleet_ledger::experiment_of(const task_ptr& of) {
+  const auto [at, fresh] = experiments_.try_emplace(of);
+  if (fresh) at->second = experiment(*of);
+  return at->second;
+}
+
+void fleet_ledger::occupies(const std::string& machine, std::uint32_t slot, const trial& what, const char* with) {
+  note(machine + what.canonical + with);
   note(static_cast<std::uint64_t>(time_.monotonic().count()));
   if (!busy_.emplace(machine, slot).second)
-    broken("one at a time", machine + "/slot" + std::to_string(slot) + " begins a run while one is under way");
-  runs_.push_back({what.of->spec.name, what.canonical, {}, false});
+    broken("one at a time", machine + "/slot" + std::to_string(slot) + " begins " + with + " while it is busy");
+  if (refused_.contains(what.of->spec.name))
+    broken("nothing is ignored", what.of->spec.name + " was to be refused, and there is " + with + " of it");
+}
+
+void fleet_ledger::builds(const std::string& machine, std::uint32_t slot, const trial& what) {
+  occupies(machine, slot, what, "a build");
+}
+
+std::uint64_t fleet_ledger::began(const std::string& machine, std::uint32_t slot, const trial& what) {
+  occupies(machine, slot, what, "a run");
+  runs_.push_back({what.of->spec.name, what.canonical, experiment_of(what.of), {}, false});
   return runs_.size() - 1;
 }
 
 void fleet_ledger::ended(const std::string& machine, std::uint32_t slot) { busy_.erase({machine, slot}); }
 
-void fleet_ledger::will_measure(std::uint64_t run, double value) {
-  runs_[run].value = value;
-  by_value_.emplace(value, run);
+void fleet_ledger::will_measure(std::uint64_t run, const measurement& what) {
+  runs_[run].samples = what.samples;
+  by_value_.emplace(what.value, run);
 }
 
 void fleet_ledger::written(std::span<const storage::record_item> records) {
@@ -58,6 +107,8 @@ void fleet_ledger::written(std::span<const storage::record_item> records) {
         if (run.canonical != r.what->canonical || run.task != r.what->of->spec.name)
           broken("a result is used once",
                  "{" + r.what->config.text() + "} is recorded with the value of a run of {" + run.canonical + "}");
+        if (run.samples != m->samples)
+          broken("one statistic", "{" + r.what->config.text() + "} is recorded with other samples than its run's");
         if (std::exchange(run.used, true))
           broken("a result is used once", "{" + r.what->config.text() + "} is recorded twice with one run's value");
       }
@@ -69,8 +120,8 @@ void fleet_ledger::written(std::span<const storage::record_item> records) {
       }
     }
     by_key_.emplace(r.what->key, records_.size());
-    records_.push_back(
-        {r.what->key, r.what->of->identity.task_key, r.what->canonical, r.result, r.cacheable, r.what->why, r.record});
+    records_.push_back({r.what->key, r.what->of->identity.task_key, r.what->of->spec.name, r.what->canonical,
+                        r.what->config.text(), r.result, r.cacheable, r.what->why, r.record});
   }
 }
 
@@ -138,6 +189,14 @@ void fleet_ledger::heard(tuner_book& t, const finished& f) {
   if (std::none_of(first, last, [&](const auto& k) { return records_[k.second].result->data == f.result->data; }))
     broken("durable before told",
            "trial " + std::to_string(f.what->number) + " {" + f.what->config.text() + "} is not in the store");
+  const auto* m = f.result->measured();
+  if (m == nullptr) return;
+  const auto at = by_value_.find(m->value);
+  if (at == by_value_.end()) return; // it was run side by side with others
+  const auto& run = runs_[at->second];
+  if (run.canonical != f.what->canonical || run.experiment != experiment_of(f.what->of))
+    broken("identity", "{" + f.what->config.text() + "} of " + f.what->of->spec.name +
+                           " hears what another experiment came to, {" + run.canonical + "}");
 }
 
 void fleet_ledger::ordered(const handled& h, std::uint64_t request, const trial& t, bool runs) {
@@ -182,27 +241,40 @@ void fleet_ledger::gone(const std::string& place) {
   in_hand_.erase(at);
 }
 
-void fleet_ledger::shown(double value) {
-  if (std::none_of(records_.begin(), records_.end(), [value](const auto& r) {
-        const auto* m = r.result->measured();
-        return m != nullptr && m->value == value;
-      }))
-    broken("durable before told", "a client is shown " + std::to_string(value) + ", which is not in the store");
+void fleet_ledger::shown(const std::string& task, double value, const std::string& configuration) {
+  const auto is_it = [&](const record_book& r) {
+    const auto* m = r.result->measured();
+    return r.name == task && m != nullptr && m->value == value;
+  };
+  const auto at = std::find_if(records_.begin(), records_.end(), is_it);
+  if (at == records_.end())
+    broken(by_value_.contains(value) ? "durable before told" : "one statistic",
+           "a client is shown " + std::to_string(value) + " of " + task + ", which is not in the store");
+  if (std::none_of(at, records_.end(), [&](const auto& r) { return is_it(r) && r.text == configuration; }))
+    broken("one statistic", "a client is shown {" + configuration + "} with the value of {" + at->text + "}");
+}
+
+std::map<std::string, const fleet_ledger::record_book*> fleet_ledger::newest_of(const digest& task) const {
+  std::map<std::string, const record_book*> out;
+  for (const auto& r : records_)
+    if (r.task == task && r.result->measured() != nullptr) out[r.canonical] = &r;
+  return out;
 }
 
 void fleet_ledger::reported(const tuning_report& r, std::uint64_t configurations) {
   // What failed in this search may have been measured in another one of the same task.
   const auto& without = failures_[r.session];
-  std::map<std::string, double> last; // the newest of each configuration counts
-  for (const auto& one : records_)
-    if (const auto* m = one.result->measured();
-        m != nullptr && one.task == r.of->identity.task_key && !without.contains(one.canonical))
-      last[one.canonical] = m->value;
+  auto last = newest_of(r.of->identity.task_key);
+  std::erase_if(last, [&](const auto& one) { return without.contains(one.first); });
   if (r.best) {
     const auto* m = r.best->result->measured();
     if (m == nullptr || !std::isfinite(m->value)) broken("the best is measured", "it is none");
-    if (!last.contains(r.best->config.canonical()))
-      broken("the best is measured", "{" + r.best->config.text() + "} is not in the store");
+    const auto at = last.find(r.best->config.canonical());
+    if (at == last.end()) broken("the best is measured", "{" + r.best->config.text() + "} is not in the store");
+    const auto [first, end] = by_key_.equal_range(at->second->key);
+    if (std::none_of(first, end,
+                     [&](const auto& k) { return records_[k.second].result->data == r.best->result->data; }))
+      broken("one statistic", "{" + r.best->config.text() + "} is reported with what is not in the store");
   }
   const bool all = r.reason == search::stop_reason::exhausted || r.reason == search::stop_reason::no_valid ||
                    r.reason == search::stop_reason::trials;
@@ -216,11 +288,10 @@ void fleet_ledger::reported(const tuning_report& r, std::uint64_t configurations
   if (!r.best || !r.side_by_side.empty()) return;
   // Another search of the same task may have run its own finalists since.
   if (std::any_of(records_.begin(), records_.end(), [](const auto& one) { return one.why != purpose::search; })) return;
-  const auto least =
-      std::min_element(last.begin(), last.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (r.best->result->measured()->value != least->second)
+  const auto least = value_of_best(last);
+  if (r.best->result->measured()->value != least)
     broken("the best is measured", "reported is " + std::to_string(r.best->result->measured()->value) +
-                                       ", in the store is " + std::to_string(least->second));
+                                       ", in the store is " + std::to_string(least));
 }
 
 void fleet_ledger::look_at_store(const storage::store& s) const {
@@ -233,6 +304,18 @@ void fleet_ledger::look_at_store(const storage::store& s) const {
     ++there;
   }
   if (s.newest() < there) broken("durable before told", "the store has fewer records than it acknowledged");
+  std::map<digest, std::string> tasks;
+  for (const auto& r : records_) tasks.emplace(r.task, r.name);
+  for (const auto& [task, name] : tasks) {
+    const auto last = newest_of(task);
+    const auto best = s.best(task);
+    if (!best) broken("one statistic", "the best of " + name + " cannot be read: " + best.err().text());
+    if (best->empty() != last.empty()) broken("one statistic", "the table of the best has nothing of " + name);
+    if (!last.empty() && best->front().result.measured()->value != value_of_best(last))
+      broken("one statistic", "the best of " + name + " in the table is " +
+                                  std::to_string(best->front().result.measured()->value) + ", and " +
+                                  std::to_string(value_of_best(last)) + " was recorded");
+  }
 }
 
 } // namespace attune::testing

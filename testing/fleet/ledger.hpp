@@ -26,14 +26,20 @@ namespace attune::testing {
 ///  told once                no trial ends twice in one life of the hub
 ///  measured once            what the store knows for good is not run again
 ///  a result is used once    each record of a value comes from one run of that very configuration, and no two from one
-///  one at a time            no two runs overlap on a slot, and no place has two orders in hand, but for a slot that
-///                           takes one behind the one that it runs
+///  identity                 a trial hears only what a run of that very experiment came to: workload, target, commands,
+///                           contents of files, protocol, configuration
+///  one statistic            the value that a run came to is the one that is stored, with the run's own samples, is
+///  told,
+///                           is shown with its configuration, is reported, and ranks in the table of the best
+///  one at a time            no two runs or builds overlap on a slot, and no place has two orders in hand, but for a
+///                           slot that takes one behind the one that it runs
 ///  retries are bounded      only the infrastructure's faults are tried again, never at a place that has failed with
-///  the
-///                           trial or on a device that was lost with it, and not at all after two devices were lost
+///                           the trial or on a device that was lost with it, and not at all after two devices were lost
 ///  credits bound            no tuner has more in flight than it was ever allowed
-///  the best is measured     a report's best is the best of what the store holds of its task, but for what failed in that
+///  the best is measured     a report's best is the best of what the store holds of its task, but for what failed in
+///  that
 ///                           very search
+///  nothing is ignored       nothing is built or run of what is to be refused
 ///
 /// Threads: one owner.
 class fleet_ledger {
@@ -41,12 +47,16 @@ public:
   fleet_ledger(const timeline& time, std::function<void(const std::string&)> fail)
       : time_(time), fail_(std::move(fail)) {}
 
+  /// A build begins at a machine's slot; its run follows there.
+  void builds(const std::string& machine, std::uint32_t slot, const trial& what);
   /// A run begins at a machine; answers its number, which makes its value its own.
   std::uint64_t began(const std::string& machine, std::uint32_t slot, const trial& what);
   /// It has ended, by whatever end: the slot is free.
   void ended(const std::string& machine, std::uint32_t slot);
   /// What the run will have measured, where it comes to that.
-  void will_measure(std::uint64_t run, double value);
+  void will_measure(std::uint64_t run, const measurement& what);
+  /// Nothing of this task may ever be built or run.
+  void refused(const std::string& task) { refused_.insert(task); }
 
   /// Something is on the disk.
   void written(std::span<const storage::record_item> records);
@@ -60,8 +70,8 @@ public:
   void hub_gone();
   /// A search of the hub has ended.
   void reported(const actors::tuning_report& r, std::uint64_t configurations);
-  /// A client hears of a best value.
-  void shown(double value);
+  /// A client is shown the best of a task.
+  void shown(const std::string& task, double value, const std::string& configuration);
   /// Looks at the store as it lies there: all that was acknowledged is in it.
   void look_at_store(const storage::store& s) const;
 
@@ -79,14 +89,14 @@ public:
 
 private:
   struct run_book {
-    std::string task, canonical;
-    std::optional<double> value;
+    std::string task, canonical, experiment;
+    std::vector<double> samples;
     bool used = false;
   };
   struct record_book {
     key128 key;
     digest task;
-    std::string canonical;
+    std::string name, canonical, text; ///< of the task; of the configuration
     outcome_ptr result;
     bool cacheable = true;
     purpose why = purpose::search;
@@ -103,6 +113,10 @@ private:
   void heard(tuner_book& t, const actors::finished& f);
   void ordered(const handled& h, std::uint64_t request, const trial& t, bool runs);
   std::string device_of(const std::string& place) const;
+  const std::string& experiment_of(const task_ptr& of);
+  void occupies(const std::string& machine, std::uint32_t slot, const trial& what, const char* with);
+  /// The newest of each configuration of a task that was measured.
+  std::map<std::string, const record_book*> newest_of(const digest& task) const;
 
   const timeline& time_;
   std::function<void(const std::string&)> fail_;
@@ -114,6 +128,8 @@ private:
   std::vector<record_book> records_;
   std::multimap<key128, std::size_t> by_key_;
   std::map<std::string, std::set<std::string>> failures_; ///< what each search has heard no value of
+  std::map<task_ptr, std::string> experiments_;
+  std::set<std::string> refused_; ///< tasks
 
   // Of one life of the hub.
   std::map<std::string, tuner_book> tuners_;

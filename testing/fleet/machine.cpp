@@ -3,13 +3,20 @@
 #include "core/hash.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <utility>
+#include <vector>
 
 namespace attune::testing {
 
 using namespace actors;
+namespace fs = std::filesystem;
 
 namespace {
+
+/// Of what the hub has sent, at most.
+constexpr std::uint64_t kept_bytes = 64u << 20;
 
 /// A runner that keeps the books: which runs are under way at which slot.
 class booked_runner final : public measure::runner {
@@ -42,6 +49,25 @@ void machine::begin() {
   o.self.slots = how_.slots;
   o.self.boot = truncate(sha256(how_.place + "/" + std::to_string(lives_) + "/" + std::to_string(how_.seed)));
   o.clock = how_.time;
+  o.desk = &life_->desk.loop();
+  const auto temporary = how_.folder + "/" + std::to_string(lives_);
+  fs::create_directories(temporary);
+  auto folders = measure::scratch::open(temporary);
+  auto files = net::artifact_store::open(how_.folder + "/files", kept_bytes);
+  if (!folders || !files) how_.books->broken("an agent starts again", (folders ? files.err() : folders.err()).text());
+  life_->folders = std::move(*folders);
+  o.folders = life_->folders.get();
+  o.files = std::move(*files);
+  o.make_builder = [this](std::uint32_t slot) {
+    auto script = [this, slot](const build_order& order) {
+      how_.books->builds(how_.place, slot, *order.what);
+      return how_.make(order, [this] { return *life_->folders->make_folder(); });
+    };
+    auto made = std::make_shared<scripted_builder>(
+        *how_.time, script, [this, slot] { how_.books->ended(how_.place, slot); }, [this] { how_.died(*this); });
+    life_->makers.push_back(made);
+    return made;
+  };
   o.make_runner = [this](std::uint32_t slot) {
     auto script = [this, slot](const run_order& order) {
       const auto run = how_.books->began(how_.place, slot, *order.what);
@@ -87,6 +113,7 @@ void machine::kill() {
   auto last = std::move(life_);
   for (std::uint32_t i = 0; i < last->slots.size(); ++i) {
     last->slots[i]->kill();
+    last->makers[i]->kill();
     how_.books->ended(how_.place, i);
   }
   last->self.reset();
@@ -104,14 +131,33 @@ void machine::leave() {
   });
 }
 
+void machine::spoil(std::uint64_t luck) {
+  std::vector<fs::path> files;
+  std::error_code ec;
+  for (const auto& entry : fs::recursive_directory_iterator(how_.folder + "/files", ec))
+    if (entry.is_regular_file() && entry.file_size() > 0) files.push_back(entry.path());
+  if (files.empty()) return;
+  std::sort(files.begin(), files.end());
+  const auto& one = files[luck % files.size()];
+  const auto size = fs::file_size(one);
+  if (luck % 3 == 0) return fs::resize_file(one, luck % size);
+  std::fstream file(one, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekg(static_cast<std::streamoff>(luck % size));
+  const char was = static_cast<char>(file.get());
+  file.seekp(static_cast<std::streamoff>(luck % size));
+  file.put(static_cast<char>(was ^ 1));
+}
+
 bool machine::heeds() const {
-  return !life_ || std::all_of(life_->slots.begin(), life_->slots.end(),
-                               [](const auto& s) { return s->in_hand() == nullptr || s->deaf(); });
+  const auto still = [](const auto& s) { return s->in_hand() == nullptr || s->deaf(); };
+  return !life_ || (std::all_of(life_->slots.begin(), life_->slots.end(), still) &&
+                    std::all_of(life_->makers.begin(), life_->makers.end(), still));
 }
 
 bool machine::idle() const {
-  return !life_ ||
-         std::all_of(life_->slots.begin(), life_->slots.end(), [](const auto& s) { return s->in_hand() == nullptr; });
+  const auto free = [](const auto& s) { return s->in_hand() == nullptr; };
+  return !life_ || (std::all_of(life_->slots.begin(), life_->slots.end(), free) &&
+                    std::all_of(life_->makers.begin(), life_->makers.end(), free));
 }
 
 } // namespace attune::testing

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "measure/scratch.hpp"
+#include "net/artifact_store.hpp"
 #include "net/backoff.hpp"
 #include "net/fleet/agent.hpp"
 #include "testing/fleet/ledger.hpp"
 #include "testing/fleet/process_loop.hpp"
+#include "testing/fleet/scripted_builder.hpp"
 #include "testing/network.hpp"
 #include "testing/scripted_runner.hpp"
 
@@ -15,21 +18,24 @@
 
 namespace attune::testing {
 
-/// A machine with an agent: the real one, with scripted runners, which dials the hub and dials again; it may be killed,
-/// stopped, sent away. Threads: one owner.
+/// A machine with an agent: the real one, with a disk for what it is sent and scripted builders and runners, which
+/// dials the hub and dials again; it may be killed, stopped, sent away. Threads: one owner.
 class machine {
 public:
   struct setting {
     timeline* time = nullptr;
     fleet_ledger* books = nullptr;
-    std::string place; ///< the machine's own name, for the books
-    std::string name;  ///< its agent's
+    std::string place;  ///< the machine's own name, for the books
+    std::string name;   ///< its agent's
+    std::string folder; ///< its disk
     std::uint32_t slots = 1;
     std::uint64_t seed = 0;
     /// Connects to the hub: its end there; null where there is no hub just now.
     std::function<std::optional<network::pair>(const std::function<void(std::function<void()>)>& at_agent)> dial;
     /// What a run does, and how long that takes. `number`: the run's, in the books.
     std::function<act<actors::run_report>(const actors::run_order&, std::uint64_t number)> behave;
+    /// What a build does; `make` makes the folder that it leaves behind.
+    std::function<act<actors::build_report>(const actors::build_order&, const std::function<std::string()>& make)> make;
     std::function<void(machine&)> let_in; ///< the hub has taken it
     std::function<void(machine&)> died;   ///< a candidate has taken it down
   };
@@ -45,7 +51,9 @@ public:
   /// In order: what runs is ended first.
   void leave();
   void stall(bool on) { stalled_ = on; }
-  bool turn() { return life_ && !stalled_ && life_->loop.turn(); }
+  bool turn() { return life_ && !stalled_ && (life_->loop.turn() || life_->desk.turn()); }
+  /// Its disk spoils a file that it was sent, while the agent is not running. @pre !alive()
+  void spoil(std::uint64_t luck);
 
   bool alive() const noexcept { return life_ != nullptr; }
   bool leaving() const noexcept { return life_ && life_->leaving; }
@@ -62,10 +70,12 @@ public:
 
 private:
   struct life {
-    explicit life(timeline& time) : loop(time) {}
-    process_loop loop;
+    explicit life(timeline& time) : loop(time), desk(time) {}
+    std::unique_ptr<measure::scratch> folders;
+    process_loop loop, desk;
     std::unique_ptr<net::timer> wait; ///< until it dials again
     std::vector<std::shared_ptr<scripted_runner>> slots;
+    std::vector<std::shared_ptr<scripted_builder>> makers;
     std::shared_ptr<net::fleet::agent> self;
     wire_id wire = 0;
     bool in = false, leaving = false;

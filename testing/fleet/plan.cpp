@@ -42,6 +42,10 @@ const char* to_string(fleet_fault::kind k) noexcept {
     return "hub killed";
   case kind::hub_killed_at_write:
     return "hub killed at its next write";
+  case kind::hub_torn_at_write:
+    return "hub's power goes in its next write";
+  case kind::hub_power_cut:
+    return "hub's power goes";
   case kind::hub_stalls:
     return "hub stalls";
   case kind::store_fails:
@@ -56,6 +60,10 @@ const char* to_string(fleet_fault::kind k) noexcept {
     return "device banned";
   case kind::stranger_comes:
     return "stranger comes";
+  case kind::careless_comes:
+    return "careless client comes";
+  case kind::disk_spoils:
+    return "agent's disk spoils a file";
   case kind::wall_steps:
     return "wall clock steps";
   }
@@ -63,14 +71,23 @@ const char* to_string(fleet_fault::kind k) noexcept {
 }
 
 std::string fleet_plan::text() const {
-  char line[400];
+  constexpr const char* others[] = {"",
+                                    ", of other commands",
+                                    ", with other files",
+                                    ", of other workloads",
+                                    ", with other limits",
+                                    ", with other repeats",
+                                    ", of other metrics",
+                                    ", on other targets"};
+  char line[600];
   std::snprintf(
       line, sizeof line,
-      "fleet seed %llu: %u agents of %u slots, %u jobs of %u configurations%s%s%s, %u finalists, frames take up "
-      "to %.3f s; of the candidates %.0f %% hang, %.0f %% hang deaf, %.0f %% crash, %.0f %% meet a fault, "
-      "%.0f %% kill their machine, %.0f %% are slow, %.0f %% lie, %.0f %% flood\n",
+      "fleet seed %llu: %u agents of %u slots, %u jobs of %u configurations%s%s%s%s%s, files of %u bytes, %u "
+      "finalists, frames take up to %.3f s; of the candidates %.0f %% hang, %.0f %% hang deaf, %.0f %% crash, "
+      "%.0f %% meet a fault, %.0f %% kill their machine, %.0f %% are slow, %.0f %% lie, %.0f %% flood\n",
       static_cast<unsigned long long>(seed), agents, slots, jobs, size, shared ? ", of one task" : "",
-      same ? ", all the same" : "", brief ? ", soon run" : "", finals, seconds(slowest), 100 * hangs, 100 * deaf,
+      others[static_cast<std::size_t>(differ)], same ? ", all the same" : "", brief ? ", soon run" : "",
+      builds ? ", built where they run" : "", file_bytes, finals, seconds(slowest), 100 * hangs, 100 * deaf,
       100 * crashes, 100 * fails, 100 * kills, 100 * slow, 100 * lies, 100 * floods);
   std::string out = line;
   for (const auto& f : faults) {
@@ -96,6 +113,12 @@ fleet_plan fleet_plan_of(std::uint64_t seed) {
   const auto some = [&](double chance, double most) { return rng.chance(chance) ? most * rng.uniform() : 0; };
   p.brief = random_engine(seed ^ 0xb21ef).chance(0.4);
   if (p.brief) p.size *= 3;
+  random_engine more(seed ^ 0xf11e5);
+  if (p.shared && more.chance(0.6)) p.differ = static_cast<fleet_plan::part>(more.below(fleet_plan::parts));
+  p.builds = more.chance(0.3);
+  if (p.builds || p.differ == fleet_plan::part::contents || more.chance(0.3))
+    p.file_bytes = 1 + static_cast<std::uint32_t>(more.below(more.chance(0.15) ? 600'000 : 3000));
+  p.reopened = more.chance(0.3);
   p.hangs = some(0.4, 0.15);
   p.deaf = some(0.1, 0.1);
   p.crashes = some(0.5, 0.3);

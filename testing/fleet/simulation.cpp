@@ -1,7 +1,9 @@
 #include "testing/fleet/simulation.hpp"
 
 #include "net/handshake.hpp"
+#include "net/manifest.hpp"
 #include "net/store_messages.hpp"
+#include "net/tokens.hpp"
 #include "storage/spec_reader.hpp"
 #include "testing/fleet/customer.hpp"
 #include "testing/fleet/hub_process.hpp"
@@ -10,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -27,6 +30,8 @@ namespace {
 constexpr nanoseconds fleet_patience = 6h;
 /// What is settled by then, after it went wrong, must be settled: a frame's way, and somebody's turn.
 constexpr nanoseconds to_settle = 3s;
+/// What is submitted with constraints that nothing satisfies: that shows only when there is a device.
+constexpr const char* unsatisfiable = "unsatisfiable.yaml";
 /// Bytes that wait for one peer at any time.
 constexpr std::size_t most_queued = std::size_t{4} << 20;
 
@@ -60,18 +65,17 @@ public:
       : plan_(p),
         rng_(p.seed),
         net_(time_, p.seed + 1),
+        disk_(folder_.path + "/store", p.seed + 2),
         books_(time_,
                [this](const std::string& how) {
                  if (!broken_) broken_ = how;
                }),
         begun_(time_.monotonic()) {
-    auto disk = fleet_disk::make(folder_.path + "/store");
-    if (!disk) throw failed("no store: " + disk.err().text());
-    disk_ = std::move(*disk);
-    disk_->written = [this](auto records) {
+    disk_.written = [this](auto records) {
       books_.written(records);
       if (std::exchange(dies_at_write_, false)) hub_dies_ = true;
     };
+    disk_.torn = [this] { hub_dies_ = true; };
     begin_hub();
     for (std::uint32_t i = 0; i < plan_.agents; ++i) {
       add_machine("board" + std::to_string(i), "board" + std::to_string(i));
@@ -93,7 +97,7 @@ public:
       settle();
       if (hub_dies_) {
         hub_dies_ = false;
-        kill_hub(death_lasts_);
+        kill_hub(death_lasts_, disk_.is_torn());
         continue;
       }
       if (over()) return finish();
@@ -169,8 +173,9 @@ private:
         if (d.busy() > 0)
           books_.broken("a lost lease ends", d.name() + " has a lease when every job has ended: " + d.holders(0));
       }
-      if (e->devices().jobs_size() > 0)
-        books_.broken("every loop ends", "a job is under way that has ended: " + e->devices().jobs(0));
+      for (const auto& job : e->devices().jobs())
+        if (job.find(unsatisfiable) == std::string::npos)
+          books_.broken("every loop ends", "a job is under way that has ended: " + job);
     });
     const auto life = hub_lives_;
     while (!heard && time_.monotonic() < until && hub_ && hub_lives_ == life && !hub_dies_) {
@@ -204,9 +209,30 @@ private:
     if (net_.counted().most_queued > most_queued)
       books_.broken("every queue is bounded",
                     std::to_string(net_.counted().most_queued) + " bytes waited for one peer");
-    const auto view = disk_->below().view();
+    look_at_jobs();
+    // Where the hub is down it is read anew in any case.
+    if (hub_ && !plan_.reopened)
+      if (const auto view = hub_->view()) return books_.look_at_store(*view);
+    if (hub_) {
+      disk_.dies(false);
+      hub_.reset();
+      disk_.comes_back();
+    }
+    const auto again = disk_.connect();
+    if (!again) books_.broken("a hub starts again", "the store cannot be opened: " + again.err().text());
+    const auto view = (*again)->view();
     if (!view) books_.broken("durable before told", "the store cannot be read: " + view.err().text());
     books_.look_at_store(**view);
+  }
+
+  /// Of what was refused nothing is kept.
+  void look_at_jobs() {
+    std::error_code ec;
+    for (const auto& job : std::filesystem::directory_iterator(net::hub_folder(disk_.folder()) + "/jobs", ec))
+      if (!std::filesystem::exists(job.path() / "ended") &&
+          !std::filesystem::exists(job.path() / "files" / unsatisfiable))
+        books_.broken("nothing is ignored",
+                      "a job is kept that is neither under way nor has ended: " + job.path().filename().string());
   }
 
   // --- who there is ---
@@ -217,8 +243,7 @@ private:
     how.rng = &rng_;
     how.books = &books_;
     how.past = &past_;
-    how.disk = disk_.get();
-    how.folder = folder_.path + "/store";
+    how.disk = &disk_;
     how.configurations = plan_.size;
     hub_missed_ = nanoseconds(0);
     hub_ = std::make_unique<hub_process>(how);
@@ -227,14 +252,16 @@ private:
     banned_.clear();
   }
 
-  void kill_hub(nanoseconds lasts) {
+  void kill_hub(nanoseconds lasts, bool power = false) {
     if (!hub_) return;
     for (const auto wire : wires())
       if (rng_.chance(0.2))
         net_.freeze(wire); // the machine is gone, not the process alone
       else
         net_.cut(wire);
+    disk_.dies(power);
     hub_.reset();
+    disk_.comes_back();
     hub_stalled_ = false;
     time_.after(lasts, [this] {
       if (!hub_) begin_hub();
@@ -263,12 +290,17 @@ private:
     how.books = &books_;
     how.place = place;
     how.name = name;
+    how.folder = folder_.path + "/" + place;
     how.slots = plan_.slots;
     how.seed = plan_.seed * 31 + machines_.size();
     how.dial = [this, place](const auto& at) { return dial(place + ":1", at); };
     how.behave = [this, name, i = machines_.size()](const run_order& o, std::uint64_t run) {
       look_at_order(*machines_[i], name);
       return behave(o, run);
+    };
+    how.make = [this, name, i = machines_.size()](const build_order& o, const auto& folder) {
+      look_at_order(*machines_[i], name);
+      return make(o, folder);
     };
     how.let_in = [this](machine& m) { let_in(m); };
     how.died = [this](machine& m) {
@@ -295,12 +327,10 @@ private:
     std::filesystem::create_directories(dir);
     const auto path = dir + "/spec.yaml";
     const bool one = plan_.shared || plan_.same;
-    std::ofstream(path) << "task: t" << plan_.seed << (one ? "" : "_" + std::to_string(i))
-                        << "\nparameters: {x: {range: [0, " << plan_.size - 1 << "]}}\n"
-                        << "run: {command: \"run {x}\", timeout: 10s}\n"
-                        << "search: {strategy: " << (i % 2 == 0 || plan_.same ? "random" : "genetic")
-                        << ", seed: " << plan_.seed % 1000 + (plan_.same ? 0 : i) << "}\n"
-                        << (plan_.finals > 0 ? "measure: {finalists: " + std::to_string(plan_.finals) + "}\n" : "");
+    const auto task = "t" + std::to_string(plan_.seed) + (one ? "" : "_" + std::to_string(i));
+    const auto of = plan_.same ? 0 : i;
+    if (plan_.file_bytes > 0) std::ofstream(dir + "/data", std::ios::binary) << contents_of(of);
+    std::ofstream(path) << spec_of(task, of);
     const auto tasks = storage::read_spec(path);
     if (!tasks) throw failed("the spec is wrong: " + tasks.err().text());
     auto what = net::fleet::submission_of(path, *tasks);
@@ -310,6 +340,7 @@ private:
     how.time = &time_;
     how.books = &books_;
     how.name = "client" + std::to_string(i);
+    how.task = task;
     how.what = std::move(*what);
     how.seed = plan_.seed * 37 + i;
     how.dial = [this, i] { return dial("client" + std::to_string(i) + ":1", {}); };
@@ -318,10 +349,88 @@ private:
                 [c = customers_.back().get()] { c->begin(); });
   }
 
+  /// The `i`-th client's.
+  std::string spec_of(const std::string& task, std::uint32_t i) const {
+    using part = fleet_plan::part;
+    const auto n = std::to_string(i + 1);
+    const auto differs = [&](part p, const std::string& so) { return plan_.differ == p ? so : std::string(); };
+    const std::string sources = plan_.file_bytes > 0 ? ", sources: [data]" : "";
+    std::string out = "task: " + task + "\nparameters: {x: {range: [0, " + std::to_string(plan_.size - 1) + "]}}\n";
+    out += differs(part::workload, "workload: {n: " + n + "}\n");
+    out += differs(part::target, "target: {flavour: f" + n + "}\n");
+    if (plan_.builds) out += "build: {command: \"make {artifact}\", on: runner, timeout: 10s" + sources + "}\n";
+    out += "run:\n  command: \"run" + differs(part::command, n) + " {x}\"\n";
+    out += "  timeout: 1" + differs(part::timeout, n) + "0s\n";
+    out += differs(part::repeats, "  repeats: " + n + "\n");
+    out += differs(part::metric, "  metric: {name: cost" + n + ", unit: count}\n");
+    if (plan_.file_bytes > 0 && !plan_.builds) out += "  files: [data]\n";
+    out += "search: {strategy: " + std::string(i % 2 == 0 ? "random" : "genetic") +
+           ", seed: " + std::to_string(seed_of(i)) + "}\n";
+    if (plan_.finals > 0) out += "measure: {finalists: " + std::to_string(plan_.finals) + "}\n";
+    return out;
+  }
+  std::uint64_t seed_of(std::uint32_t i) const { return plan_.seed % 1000 + i; }
+  const std::string& contents_of(std::uint32_t i) {
+    if (plan_.differ != fleet_plan::part::contents) i = 0;
+    const auto [at, fresh] = contents_.try_emplace(i);
+    auto& out = at->second;
+    if (!fresh) return out;
+    random_engine bytes(plan_.seed * 41 + i);
+    out.resize(plan_.file_bytes);
+    for (auto& c : out) c = static_cast<char>(bytes.below(256));
+    return out;
+  }
+
+  /// What came to the machine is what was sent.
+  void look_at_files(const trial& what) {
+    const auto& s = what.of->spec;
+    auto names = s.run.files;
+    if (s.build) names.insert(names.end(), s.build->sources.begin(), s.build->sources.end());
+    for (const auto& name : names)
+      if (text_of(s.directory + "/" + name) != contents_of(static_cast<std::uint32_t>(s.search.seed - seed_of(0))))
+        books_.broken("files arrive whole",
+                      name + " of " + s.name + " is another one where {" + what.config.text() + "} is built or run");
+  }
+  static std::string text_of(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
   // --- what candidates do ---
 
-  act<run_report> behave(const run_order& o, std::uint64_t run) {
+  act<build_report> make(const build_order& o, const std::function<std::string()>& folder) {
+    look_at_files(*o.what);
     const auto& c = o.what->canonical;
+    act<build_report> a;
+    a.after = plan_.brief ? nanoseconds(10ms) : nanoseconds(200ms);
+    double luck = fleet_luck(c, plan_.seed, "make");
+    const auto falls_to = [&luck](double share) { return (luck -= share) < 0; };
+    if (falls_to(plan_.hangs)) {
+      a.after = 10s;
+      a.report = build_failed(failure_kind::build_timeout);
+    } else if (falls_to(plan_.deaf)) {
+      a.deaf = a.dies = true;
+      a.after = 60s;
+    } else if (falls_to(plan_.kills)) {
+      a.deaf = a.dies = true;
+    } else if (falls_to(plan_.crashes)) {
+      a.report = build_failed(failure_kind::build_error);
+    } else if (falls_to(plan_.fails)) {
+      a.report = build_failed(failure_kind::internal);
+    } else {
+      const auto there = folder();
+      std::ofstream(there + "/made") << c;
+      a.report = build_report{std::make_shared<const measure::build_result>(
+          measure::build_result{std::make_shared<const measure::artifact>(there, there + "/made"), a.after, {}, {}})};
+    }
+    return a;
+  }
+
+  act<run_report> behave(const run_order& o, std::uint64_t run) {
+    look_at_files(*o.what);
+    const auto& c = o.what->canonical;
+    if (o.what->of->spec.build && (!o.built || text_of(o.built->path) != c))
+      books_.broken("what runs was built for it", "{" + o.what->config.text() + "} runs what was not");
     const auto seed = plan_.seed;
     act<run_report> a;
     a.after = fleet_luck(c, seed, "slow") < plan_.slow ? nanoseconds(4s) : nanoseconds(plan_.brief ? 20ms : 300ms);
@@ -345,8 +454,12 @@ private:
       a.report = measured(std::numeric_limits<double>::quiet_NaN());
     } else {
       const double value = 1 + fleet_luck(c, seed, "value") + 1e-9 * static_cast<double>(run);
-      books_.will_measure(run, value);
       auto told = measured(value);
+      auto sampled = std::get<measurement>(told.result->data);
+      // No statistic of them by itself is the value.
+      sampled.samples = {1.02 * value, 1.01 * value};
+      books_.will_measure(run, sampled);
+      told.result = std::make_shared<measure::run_result>(measure::run_result{sampled, told.result->elapsed, {}, {}});
       if (fleet_luck(c, seed, "flood") < plan_.floods) {
         auto loud = std::make_shared<measure::run_result>(*told.result);
         for (int i = 0; i < 200; ++i) loud->notes.push_back("note " + std::to_string(i) + std::string(100, '.'));
@@ -421,6 +534,12 @@ private:
       net_.cut(m.wire());
       m.kill();
       return back_after(m, f.lasts);
+    case kind::disk_spoils:
+      if (!m.alive()) return;
+      net_.cut(m.wire());
+      m.kill();
+      m.spoil(static_cast<std::uint64_t>(f.at.count()));
+      return back_after(m, f.lasts);
     case kind::agent_stalls:
       if (!m.alive() || m.stalled()) return;
       m.stall(true);
@@ -477,6 +596,13 @@ private:
       dies_at_write_ = true;
       death_lasts_ = f.lasts;
       return;
+    case kind::hub_torn_at_write:
+      if (!hub_) return;
+      disk_.tears = true;
+      death_lasts_ = f.lasts;
+      return;
+    case kind::hub_power_cut:
+      return kill_hub(f.lasts, true);
     case kind::hub_stalls:
       if (!hub_ || hub_stalled_) return;
       hub_stalled_ = true;
@@ -486,8 +612,8 @@ private:
         note_stall();
       });
     case kind::store_fails:
-      disk_->trouble = error{errc::store_unusable, "no space left", {}};
-      return time_.after(f.lasts, [this] { disk_->trouble.reset(); });
+      disk_.trouble = error{errc::store_unusable, "no space left", {}};
+      return time_.after(f.lasts, [this] { disk_.trouble.reset(); });
     case kind::client_goes:
     case kind::client_asks_again:
       return customers_[f.which % customers_.size()]->go_away(f.lasts, f.what == kind::client_asks_again);
@@ -496,6 +622,8 @@ private:
       return manage(m.name(), f.what == kind::device_banned, f.lasts);
     case kind::stranger_comes:
       return stranger();
+    case kind::careless_comes:
+      return careless(f.which);
     case kind::wall_steps:
       return time_.step_wall(f.which % 2 == 0 ? nanoseconds(26h) : nanoseconds(-2h));
     }
@@ -546,8 +674,10 @@ private:
     });
   }
 
-  /// Somebody who asks the hub one thing. `answered` is called once; with null where there is no answer.
-  void call(const Envelope& what, std::function<void(const Envelope*)> answered) {
+  /// Somebody who asks the hub one thing, and has these files. `answered` is called once; with null where there is no
+  /// answer.
+  void call(const Envelope& what, std::function<void(const Envelope*)> answered,
+            const std::vector<std::pair<net::artifact_file, std::string>>& files = {}) {
     auto made = dial("admin:1", {});
     if (!made) return answered(nullptr);
     auto line = std::make_shared<std::shared_ptr<net::fleet::client>>();
@@ -559,14 +689,60 @@ private:
     tell.ready = [weak = std::weak_ptr(line), what] {
       if (const auto self = weak.lock()) (*self)->ask(what);
     };
-    tell.said = [tell_once](const Envelope& e) { tell_once(&e); };
+    tell.said = [tell_once](const Envelope& e) {
+      if (!e.has_submitted() && !e.has_progress()) tell_once(&e);
+    };
     tell.lost = [tell_once](const error&) { tell_once(nullptr); };
     *line = std::make_shared<net::fleet::client>(std::move(tell));
+    for (const auto& [file, path] : files) (*line)->offer(file, path);
     (*line)->attach(std::move(made->there));
     time_.after(30s, [line, tell_once] {
       (*line)->close();
       tell_once(nullptr);
     });
+  }
+
+  /// Submits what is to be refused, as a client does that has not looked at it.
+  void careless(std::uint32_t which) {
+    struct slip {
+      const char *instead, *more, *named; ///< of the run's command, more of the spec, what the refusal must name
+    };
+    static constexpr slip slips[] = {
+        {"", "serch: {seed: 1}\n", "serch"},
+        {"", "parameters: {y: [1]}\n", "parameters"},
+        {"", "constraints: [\"x > 100\"]\n", "constraint"},
+        {"", "search: {strategy: guess}\n", "guess"},
+        {"  timeout: 10\n", "", "timeout"},
+        {"  repeats: {min: 3, max: 5}\n", "", "until"},
+        {"  metric: {name: cost, unit: count, gaol: minimize}\n", "", "gaol"},
+    };
+    const auto& s = slips[which % std::size(slips)];
+    const auto task = "careless" + std::to_string(careless_);
+    const auto dir = folder_.path + "/" + task;
+    ++careless_;
+    std::filesystem::create_directories(dir);
+    const std::string file = std::string(s.named) == "constraint" ? unsatisfiable : "careless.yaml";
+    std::ofstream(dir + "/" + file) << "task: " << task << "\nparameters: {x: {range: [0, 3]}}\n"
+                                    << s.more << "run:\n  command: \"run {x}\"\n"
+                                    << s.instead;
+    const auto files = net::list_files(dir, {file});
+    if (!files) throw failed("nothing to submit: " + files.err().text());
+    books_.refused(task);
+    Envelope out;
+    out.mutable_submit()->set_file(file);
+    out.mutable_submit()->set_client("careless");
+    net::to(*files, *out.mutable_submit()->mutable_files());
+    call(out,
+         [this, named = std::string(s.named), task](const Envelope* e) {
+           if (e == nullptr) return;
+           std::string why;
+           if (e->has_failed()) why = net::error_of(e->failed()).text();
+           if (e->has_ended() && e->ended().code() != 0)
+             for (const auto& m : e->ended().messages()) why += m + "; ";
+           if (why.find(named) == std::string::npos)
+             books_.broken("nothing is ignored", task + " with a wrong '" + named + "' hears: " + why);
+         },
+         {{files->files.front(), dir + "/" + file}});
   }
 
   /// Says something that is no protocol, at some point of a greeting.
@@ -600,20 +776,21 @@ private:
   random_engine rng_;
   timeline time_;
   network net_;
+  fleet_disk disk_;
   history past_{2000};
   fleet_ledger books_;
   nanoseconds begun_;
-  std::unique_ptr<fleet_disk> disk_;
   std::unique_ptr<hub_process> hub_;
   std::vector<std::unique_ptr<machine>> machines_;
   std::vector<std::unique_ptr<customer>> customers_;
+  std::map<std::uint32_t, std::string> contents_;       ///< of clients' files
   std::map<std::string, nanoseconds> drained_, banned_; ///< since when an administrator knows
   std::set<std::pair<std::string, bool>> managed_;      ///< whom an administrator has in hand
   std::set<wire_id> disturbed_;
   std::optional<std::string> broken_;
   std::optional<nanoseconds> last_stall_;
   nanoseconds hub_missed_{0}, death_lasts_{0};
-  std::uint64_t hub_lives_ = 0, stalls_ = 0;
+  std::uint64_t hub_lives_ = 0, stalls_ = 0, careless_ = 0;
   bool hub_stalled_ = false, hub_dies_ = false, dies_at_write_ = false;
 };
 

@@ -15,6 +15,10 @@ using namespace std::chrono_literals;
 namespace {
 
 void intervals(task_spec& spec) { spec.run.repeats = {3, 9, 0.01}; }
+void without_finals(task_spec& spec) {
+  intervals(spec);
+  spec.measure.finals = 0;
+}
 void with_default(task_spec& spec) {
   intervals(spec);
   spec.parameters[0].standard = value(std::int64_t{5});
@@ -29,6 +33,15 @@ run_report sampled(std::vector<double> samples, nanoseconds took = 1ms) {
 
 /// Three samples about v, or one where it is run once.
 run_report about(const trial& what, double v) { return what.once() ? sampled({v}) : sampled({v * 0.99, v, v * 1.01}); }
+
+/// The smaller x, the better, by so little that the best are measured again.
+run_report close_together(const run_order& o) { return about(*o.what, 1 + 0.001 * x_of(*o.what)); }
+run_report all_alike(const run_order& o) { return about(*o.what, 1.0); }
+
+build_report kept_folder(const build_order&) {
+  return {std::make_shared<const measure::build_result>(
+      measure::build_result{std::make_shared<const measure::artifact>("/nonexistent/a", "a"), 2ms, {}, {}})};
+}
 
 /// Watches what is decided.
 struct listener {
@@ -101,7 +114,7 @@ BOOST_AUTO_TEST_CASE(luck_is_not_crowned) {
 BOOST_AUTO_TEST_CASE(a_stated_number_of_repeats_is_run_exactly_so_often) {
   boost_world g;
   auto slot = g.add_runner();
-  slot->answer = [](const run_order& o) { return about(*o.what, 1.0); };
+  slot->answer = all_alike;
   tuner_options o;
   o.shape = [](task_spec& spec) { spec.run.repeats = {3, 3, 0}; };
   const auto report = g.report(g.begin(o));
@@ -119,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_has_named_its_winner_names_it_again) {
   std::size_t settled = 0;
   {
     boost_world g;
-    g.add_runner()->answer = [](const run_order& r) { return about(*r.what, 1 + 0.001 * x_of(*r.what)); };
+    g.add_runner()->answer = close_together;
     const auto report = g.report(g.begin(o));
     winner = report->best->config.text();
     settled = report->side_by_side.size();
@@ -128,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_has_named_its_winner_names_it_again) {
   }
   boost_world g;
   auto slot = g.add_runner();
-  slot->answer = [](const run_order& r) { return about(*r.what, 1.0); };
+  slot->answer = all_alike;
   o.past = past;
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -152,7 +165,7 @@ BOOST_AUTO_TEST_CASE(without_time_for_a_round_the_best_stands_and_stands_again) 
   std::string best;
   {
     boost_world g;
-    g.add_runner()->answer = [](const run_order& r) { return about(*r.what, 1 + 0.001 * x_of(*r.what)); };
+    g.add_runner()->answer = close_together;
     const auto report = g.report(g.begin(o));
     BOOST_REQUIRE(report);
     BOOST_TEST(report->final_runs == 1u);
@@ -162,7 +175,7 @@ BOOST_AUTO_TEST_CASE(without_time_for_a_round_the_best_stands_and_stands_again) 
   }
   boost_world g;
   auto slot = g.add_runner();
-  slot->answer = [](const run_order& r) { return about(*r.what, 1.0); };
+  slot->answer = all_alike;
   o.finals_until.reset();
   const auto report = g.report(g.begin(o));
   BOOST_REQUIRE(report);
@@ -199,7 +212,7 @@ BOOST_AUTO_TEST_CASE(they_follow_the_end_of_the_time_and_can_be_interrupted_then
       if (slot->cancels > 0 && what->why == purpose::search)
         g.answer(slot, run_failed(failure_kind::cancelled));
       else
-        g.answer(slot, about(*what, 1 + 0.001 * x_of(*what)));
+        g.answer(slot, close_together(slot->hand.front().order));
       slot->cancels = 0;
     }
     BOOST_TEST(began);
@@ -214,16 +227,13 @@ BOOST_AUTO_TEST_CASE(what_was_built_is_kept_for_the_finals) {
   boost_world g;
   auto slot = g.add_runner();
   auto maker = g.add_builder();
-  maker->answer = [](const build_order&) {
-    return build_report{std::make_shared<const measure::build_result>(
-        measure::build_result{std::make_shared<const measure::artifact>("/nonexistent/a", "a"), 2ms, {}, {}})};
-  };
+  maker->answer = kept_folder;
   std::set<const measure::artifact*> seen;
   slot->answer = [&](const run_order& o) {
     BOOST_REQUIRE(o.built);
     if (!o.what->once()) seen.insert(o.built.get());
     if (o.what->once()) BOOST_TEST(seen.contains(o.built.get()));
-    return about(*o.what, 1 + 0.001 * x_of(*o.what));
+    return close_together(o);
   };
   tuner_options o;
   o.build = true;
@@ -238,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_finalist_that_fails_is_out_and_keeps_its_record) {
   boost_world g;
   g.add_runner()->answer = [](const run_order& o) {
     if (o.what->once() && x_of(*o.what) == 0) return run_failed(failure_kind::run_error);
-    return about(*o.what, 1 + 0.001 * x_of(*o.what));
+    return close_together(o);
   };
   tuner_options o;
   o.size = 3;
@@ -253,16 +263,13 @@ BOOST_AUTO_TEST_CASE(a_finalist_that_fails_is_out_and_keeps_its_record) {
 BOOST_AUTO_TEST_CASE(they_are_interrupted_at_once_and_what_was_known_stands) {
   boost_world g;
   auto slot = g.add_runner();
-  slot->answer = [](const run_order& o) { return about(*o.what, 1 + 0.001 * x_of(*o.what)); };
   tuner_options o;
   o.shape = intervals;
   auto t = g.add_tuner(o);
   // By hand from the first finalist on.
-  slot->answer = [&](const run_order& r) { return about(*r.what, 1 + 0.001 * x_of(*r.what)); };
-  auto by_itself = slot->answer;
-  slot->answer = [&, by_itself](const run_order& r) {
+  slot->answer = [&](const run_order& r) {
     if (r.what->number == 7) slot->answer = nullptr;
-    return by_itself(r);
+    return close_together(r);
   };
   caf::anon_send(t, atom::begin::value);
   g.drain();
@@ -295,6 +302,14 @@ struct machine {
   std::vector<int> trials{}; ///< x in the order in which they were measured
   bool broken_reference = false;
 
+  /// Begins to be slow, until that is heard of; the runs until then.
+  int is_disturbed(const listener& heard) {
+    slow = 1.5;
+    int runs = 0;
+    for (; !heard.heard("disturbed") && runs < 200; ++runs) go(1, 100ms);
+    BOOST_TEST(heard.heard("the machine is disturbed, and not by us"));
+    return runs;
+  }
   /// Answers what is in hand, each taking `took`.
   void go(int runs, nanoseconds took = 500ms) {
     for (int i = 0; i < runs; ++i) {
@@ -325,10 +340,7 @@ BOOST_AUTO_TEST_CASE(it_is_run_now_and_then_and_is_no_trial) {
   tuner_options o;
   o.size = 60;
   o.trials = 60;
-  o.shape = [](task_spec& spec) {
-    spec.run.repeats = {3, 9, 0.01};
-    spec.measure.finals = 0;
-  };
+  o.shape = without_finals;
   auto t = g.begin(o);
   m.go(400);
   const auto report = g.report(t);
@@ -350,20 +362,14 @@ BOOST_AUTO_TEST_CASE(a_disturbed_machine_is_noticed_and_its_trials_are_measured_
   tuner_options o;
   o.size = 400;
   o.trials = 400;
-  o.shape = [](task_spec& spec) {
-    spec.run.repeats = {3, 9, 0.01};
-    spec.measure.finals = 0;
-  };
+  o.shape = without_finals;
   auto t = g.begin(o);
   m.go(200, 100ms);
   BOOST_TEST(heard.heard("this is the quiet machine"));
   BOOST_REQUIRE(!m.slot->hand.empty());
   const auto before = m.trials.size();
   BOOST_REQUIRE(before < 300u);
-  m.slow = 1.5;
-  int runs = 0;
-  while (!heard.heard("disturbed") && runs < 200) m.go(1, 100ms), ++runs;
-  BOOST_TEST(heard.heard("the machine is disturbed, and not by us"));
+  int runs = m.is_disturbed(heard);
   BOOST_TEST(runs <= 60); // 6 s
   const auto doubtful = m.trials.size() - before;
   BOOST_TEST(doubtful >= 1u);
@@ -397,15 +403,10 @@ BOOST_AUTO_TEST_CASE(a_reference_that_cannot_be_run_any_more_holds_nobody_back) 
   tuner_options o;
   o.size = 400;
   o.trials = 400;
-  o.shape = [](task_spec& spec) {
-    spec.run.repeats = {3, 9, 0.01};
-    spec.measure.finals = 0;
-  };
+  o.shape = without_finals;
   auto t = g.begin(o);
   m.go(200, 100ms);
-  m.slow = 1.5;
-  for (int runs = 0; !heard.heard("disturbed") && runs < 200; ++runs) m.go(1, 100ms);
-  BOOST_REQUIRE(heard.heard("the machine is disturbed, and not by us"));
+  m.is_disturbed(heard);
   // While it alone may run, it fails.
   m.broken_reference = true;
   const auto before = m.trials.size();
@@ -420,10 +421,7 @@ BOOST_AUTO_TEST_CASE(a_slow_drift_is_taken_out_of_the_values) {
   tuner_options o;
   o.size = 3000;
   o.trials = 3000;
-  o.shape = [](task_spec& spec) {
-    spec.run.repeats = {3, 9, 0.01};
-    spec.measure.finals = 0;
-  };
+  o.shape = without_finals;
   auto t = g.begin(o);
   for (int i = 0; i < 5000 && !g.report(t); ++i) {
     m.go(1, 100ms);
@@ -466,11 +464,7 @@ BOOST_AUTO_TEST_CASE(builds_beside_timed_runs_come_where_they_do_no_harm) {
   listener heard(g);
   machine m{g, g.add_runner()};
   auto maker = g.add_builder("b0"), second = g.add_builder("b1");
-  const auto make = [](const build_order&) {
-    return build_report{std::make_shared<const measure::build_result>(
-        measure::build_result{std::make_shared<const measure::artifact>("/nonexistent/a", "a"), 2ms, {}, {}})};
-  };
-  maker->answer = second->answer = make;
+  maker->answer = second->answer = kept_folder;
   tuner_options o;
   o.size = 400;
   o.trials = 400;

@@ -49,13 +49,15 @@ pid_t start_own(std::string command, bool new_session) {
 
 const auto both = data::make({true, false});
 
-/// This process can open nothing more while it is there.
+/// This process can open nothing more while it is there, or only so much.
 class without_descriptors {
 public:
-  without_descriptors() {
+  explicit without_descriptors(int spare = 0) {
     BOOST_REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
-    const rlimit none{0, before_.rlim_max};
-    BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    rlimit few{0, before_.rlim_max};
+    for (; spare > 0; ++few.rlim_cur)
+      if (fcntl(static_cast<int>(few.rlim_cur), F_GETFD) < 0) --spare;
+    BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
   }
   ~without_descriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
   without_descriptors(const without_descriptors&) = delete;
@@ -380,6 +382,32 @@ BOOST_AUTO_TEST_CASE(a_start_without_patience_says_what_is_missing_and_blames_th
   BOOST_TEST((r.how == ending::not_started));
   BOOST_TEST(r.infrastructure);
   BOOST_TEST(r.message.find("Too many open files") != std::string::npos, r.message);
+}
+
+// Whatever is missing at a start: pipes, a cgroup, the process's own descriptor.
+BOOST_DATA_TEST_CASE(what_runs_ends_well_while_a_start_waits_for_descriptors, both, cgroups) {
+  for (int spare = 0; spare < 10; ++spare) {
+    folder at;
+    auto s = make_supervisor(contained(cgroups));
+    const std::string held_by = s->containment();
+    answer<process_result> runs, waits;
+    at.write("wait", "");
+    auto request = shell(": > runs; while [ -e wait ]; do sleep 0.01; done; echo $$");
+    request.directory = at.path();
+    s->start(std::move(request), runs.callback());
+    while (access((at.path() + "/runs").c_str(), F_OK) != 0) std::this_thread::yield();
+    {
+      const without_descriptors few(spare);
+      s->start(shell("echo late"), waits.callback());
+      poll(nullptr, 0, 10); // it has tried by then, most likely
+      unlink((at.path() + "/wait").c_str());
+    }
+    const auto r = runs.get();
+    BOOST_TEST((r.how == ending::exited), spare);
+    BOOST_TEST(r.exit.value_or(-1) == 0, spare);
+    BOOST_TEST(waits.get().out.text() == "late\n", spare);
+    BOOST_TEST(s->containment() == held_by, spare);
+  }
 }
 
 // Without a descriptor to spare nobody can be looked for, which is not the same as that there is nobody.
