@@ -22,7 +22,7 @@ public:
   bool knows_workload(const digest& workload) override { return store_->knows_workload(workload); }
   status append(std::span<storage::record_item> records, std::span<const storage::step_item> steps) override {
     if (auto good = ready(); !good) return good;
-    const auto before = disk_.end_of_log();
+    const auto before = disk_.tears ? disk_.end_of_log() : fleet_disk::log_end();
     if (auto done = store_->append(records, steps); !done) return done;
     if (!records.empty() && std::exchange(disk_.tears, false)) {
       disk_.tear(before, records);
@@ -70,13 +70,26 @@ private:
   std::unique_ptr<storage::store_port> store_;
 };
 
-fleet_disk::log_end fleet_disk::end_of_log() const {
+fleet_disk::fleet_disk(std::string folder, const std::string& blank, std::uint64_t seed)
+    : folder_(std::move(folder)), rng_(seed) {
+  std::error_code ec;
+  if (!blank.empty()) fs::copy(blank, folder_, fs::copy_options::recursive, ec);
+}
+
+fleet_disk::log_end fleet_disk::end_of_log() {
   log_end out;
   std::error_code ec;
+  // While it grows there is no newer one.
+  if (!log_.file.empty())
+    if (const auto size = fs::file_size(folder_ + "/" + log_.file, ec); !ec && size > log_.size) {
+      log_.size = size;
+      return log_;
+    }
   for (const auto& entry : fs::directory_iterator(folder_, ec)) {
     const auto name = entry.path().filename().string();
     if (name.ends_with(".log") && name > out.file) out = {name, entry.file_size(ec)};
   }
+  log_ = out;
   return out;
 }
 
@@ -125,7 +138,7 @@ void fleet_disk::comes_back() {
   fs::rename(folder_ + ".kept", folder_, ec);
   powerless_ = kept_ = false;
   cut_.reset();
-  synced_ = end_of_log();
+  log_ = {};
 }
 
 /// False: of a torn write some records are there, and some are not.

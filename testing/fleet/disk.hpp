@@ -18,7 +18,8 @@ namespace attune::testing {
 /// is what lay on the disk at its end. It fails when it is told to, and a write may be torn. Threads: one owner.
 class fleet_disk {
 public:
-  fleet_disk(std::string folder, std::uint64_t seed) : folder_(std::move(folder)), rng_(seed) {}
+  /// `blank`: the folder of a store with nothing in it, which is copied; empty: it is made by the first life.
+  fleet_disk(std::string folder, const std::string& blank, std::uint64_t seed);
 
   /// For one life of a hub: what it writes goes to `written` once it is on the disk. What an earlier life had written
   /// and never knew to be there counts as written now. Errors: as storage::store::open.
@@ -50,7 +51,7 @@ private:
     bool cacheable = true;
     storage::record_id record = 0;
   };
-  log_end end_of_log() const;
+  log_end end_of_log();
   void tear(const log_end& before, std::span<const storage::record_item> records);
   void keep();
   result<bool> settle(const storage::store& now);
@@ -59,6 +60,7 @@ private:
   random_engine rng_;
   bool powerless_ = false, kept_ = false;
   log_end synced_;
+  log_end log_;                ///< as it was seen last
   std::optional<log_end> cut_; ///< where the torn write ends
   std::vector<late> unsure_;   ///< its records
 };

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -59,13 +58,20 @@ struct own_folder {
   std::string path;
 };
 
+/// Made once: making one takes longer than many a play.
+std::string blank_store() {
+  static const own_folder made;
+  static const bool good = storage::open_exclusive(made.path + "/store").ok();
+  return good ? made.path + "/store" : std::string();
+}
+
 class fleet_play {
 public:
   explicit fleet_play(const fleet_plan& p)
       : plan_(p),
         rng_(p.seed),
         net_(time_, p.seed + 1),
-        disk_(folder_.path + "/store", p.seed + 2),
+        disk_(folder_.path + "/store", blank_store(), p.seed + 2),
         books_(time_,
                [this](const std::string& how) {
                  if (!broken_) broken_ = how;
@@ -392,8 +398,11 @@ private:
                       name + " of " + s.name + " is another one where {" + what.config.text() + "} is built or run");
   }
   static std::string text_of(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    std::string out(in ? static_cast<std::size_t>(in.tellg()) : 0, '\0');
+    in.seekg(0);
+    in.read(out.data(), static_cast<std::streamsize>(out.size()));
+    return out;
   }
 
   // --- what candidates do ---

@@ -78,6 +78,11 @@ double processor_time(const process& of) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+void delete_in_use(const std::string& folder) {
+  std::error_code ec;
+  for (int i = 0; i < 1000 && fs::exists(folder); ++i) fs::remove_all(folder, ec);
+}
+
 small_disk::small_disk(std::string path, const std::string& options) : path_(std::move(path)), options_(options) {
   fs::create_directory(path_);
   if (::mount("tmpfs", path_.c_str(), "tmpfs", 0, options_.c_str()) != 0) throw not_here{"a small tmpfs needs root"};

@@ -51,6 +51,9 @@ rlim_t open_files(const process& of);     ///< the number of its descriptors
 rlim_t address_space(const process& of);  ///< in bytes
 double processor_time(const process& of); ///< in seconds, its own threads'
 
+/// Deletes a folder in which others make and delete files meanwhile.
+void delete_in_use(const std::string& folder);
+
 /// A small file system in the place of a folder, gone with this. Throws not_here where that is not allowed.
 class small_disk {
 public:

@@ -282,7 +282,7 @@ std::vector<starved_row> hub_folders() {
                       fs::create_directory(f.at.path("other"));
                       f.start_hub({{"TMPDIR", f.at.path("other")}});
                       f.begin();
-                      fs::remove_all(f.at.path("other"));
+                      delete_in_use(f.at.path("other"));
                       f.end(150s, 16); // what had been built ahead and not been sent yet
                       return last_said(f.fleet.hub().err());
                     }),
@@ -291,7 +291,7 @@ std::vector<starved_row> hub_folders() {
             fs::create_directory(f.at.path("other"));
             f.start_hub();
             f.begin({{"TMPDIR", f.at.path("other")}});
-            fs::remove_all(f.at.path("other"));
+            delete_in_use(f.at.path("other"));
             f.end();
             return last_said(f.agents[1]->err());
           })};

@@ -259,7 +259,7 @@ std::vector<starved_row> folders() {
                starved_tune t("build: {command: \"echo {x} >{artifact}\"}\n", "sleep 0.01; cat {artifact}");
                t.start();
                t.wait_for_runs(10);
-               fs::remove_all(t.at.temporary());
+               delete_in_use(t.at.temporary());
                auto e = t.end();
                fs::create_directory(t.at.temporary());
                t.go_on();
@@ -274,7 +274,7 @@ std::vector<starved_row> folders() {
                                              "; sleep 0.01; echo {x}\"}\nsearch: {strategy: random, trials: 40}\n");
                t.running = t.at.start_behind({}, {"tune", "work/s.yaml", "--json"});
                t.wait_for_runs(10);
-               fs::remove_all(t.at.path("work"));
+               delete_in_use(t.at.path("work"));
                auto e = t.running->wait();
                must_end_in_order(e);
                must_leave_nothing(t.at);
