@@ -78,6 +78,7 @@ void fleet_ledger::occupies(const std::string& machine, std::uint32_t slot, cons
 
 void fleet_ledger::builds(const std::string& machine, std::uint32_t slot, const trial& what) {
   occupies(machine, slot, what, "a build");
+  ++builds_;
 }
 
 std::uint64_t fleet_ledger::began(const std::string& machine, std::uint32_t slot, const trial& what) {

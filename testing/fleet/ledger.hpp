@@ -78,6 +78,7 @@ public:
   [[noreturn]] void broken(const std::string& rule, const std::string& how) const;
   std::uint64_t runs() const noexcept { return runs_.size(); }
   std::uint64_t records() const noexcept { return records_.size(); }
+  std::uint64_t builds() const noexcept { return builds_; }
   /// Orders that a slot was given behind the one that it ran.
   std::uint64_t aheads() const noexcept { return aheads_; }
   /// Of all that was seen: the same experiment twice comes to the same.
@@ -120,7 +121,7 @@ private:
 
   const timeline& time_;
   std::function<void(const std::string&)> fail_;
-  std::uint64_t aheads_ = 0;
+  std::uint64_t aheads_ = 0, builds_ = 0;
   std::uint64_t trace_ = 0xcbf29ce484222325u;
   std::vector<run_book> runs_;
   std::unordered_map<double, std::uint64_t> by_value_;   ///< runs

@@ -122,6 +122,8 @@ public:
     out.runs = books_.runs();
     out.records = books_.records();
     out.aheads = books_.aheads();
+    out.builds = books_.builds();
+    out.lives = hub_lives_;
     out.frames = net_.counted().sent;
     out.messages = past_.steps();
     out.virtual_time = time_.monotonic() - begun_;

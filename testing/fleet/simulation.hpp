@@ -14,6 +14,8 @@ struct fleet_end {
   std::uint64_t trace = 0;           ///< a digest of every message, run and frame in its order
   std::uint64_t runs = 0, records = 0, frames = 0, messages = 0;
   std::uint64_t aheads = 0; ///< orders that a slot was given behind the one that it ran
+  std::uint64_t builds = 0; ///< on machines
+  std::uint64_t lives = 0;  ///< of the hub
   nanoseconds virtual_time{0};
 };
 

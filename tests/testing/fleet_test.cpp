@@ -52,6 +52,60 @@ BOOST_AUTO_TEST_CASE(without_faults_every_configuration_is_run_once) {
   BOOST_TEST(play_fleet(p).runs == 9u);
 }
 
+BOOST_AUTO_TEST_CASE(jobs_of_one_task_share_what_is_measured_and_those_that_differ_in_any_part_do_not) {
+  fleet_plan p;
+  p.seed = 12;
+  p.jobs = 2;
+  p.size = 5;
+  p.shared = true;
+  p.file_bytes = 100;
+  for (const bool builds : {false, true})
+    for (std::uint32_t part = 0; part < fleet_plan::parts; ++part) {
+      p.builds = builds;
+      p.differ = static_cast<fleet_plan::part>(part);
+      const auto end = play_fleet(p);
+      BOOST_TEST(end.broken.value_or("") == "");
+      BOOST_TEST(end.runs == (part == 0 ? 5u : 10u), p.text());
+      BOOST_TEST(end.builds == (builds ? end.runs : 0u), p.text());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_hubs_store_is_opened_again_as_its_disk_was_left) {
+  using kind = fleet_fault::kind;
+  const auto some = std::chrono::seconds(1);
+  fleet_plan p;
+  p.jobs = 2;
+  p.size = 20;
+  p.reopened = true;
+  for (const auto what : {kind::hub_killed, kind::hub_killed_at_write, kind::hub_torn_at_write, kind::hub_power_cut})
+    for (p.seed = 1; p.seed <= 6; ++p.seed) {
+      p.faults = {{what, 3 * some, some, 0}, {what, 8 * some, some, 0}};
+      const auto end = play_fleet(p);
+      BOOST_TEST(end.broken.value_or("") == "");
+      BOOST_TEST(end.lives == 3u, p.text());
+      BOOST_TEST(end.records >= 40u);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(large_files_come_over_bad_links_to_disks_that_spoil_them) {
+  using kind = fleet_fault::kind;
+  const auto some = std::chrono::seconds(1);
+  fleet_plan p;
+  p.seed = 14;
+  p.jobs = 1;
+  p.size = 12;
+  p.builds = true;
+  p.file_bytes = 700'000;
+  p.slowest = std::chrono::milliseconds(400);
+  p.faults = {{kind::link_cut, some, some, 0},
+              {kind::disk_spoils, 4 * some, some, 0},
+              {kind::link_freezes, 6 * some, some, 1},
+              {kind::disk_spoils, 8 * some, some, 1}};
+  const auto end = play_fleet(p);
+  BOOST_TEST(end.broken.value_or("") == "");
+  BOOST_TEST(end.builds >= 12u);
+}
+
 BOOST_AUTO_TEST_CASE(plans_have_every_kind_of_fault_and_follow_from_their_seeds) {
   std::set<fleet_fault::kind> kinds;
   for (std::uint64_t seed = 1; seed <= 200; ++seed)
