@@ -228,7 +228,8 @@ BOOST_AUTO_TEST_CASE(the_store_fits_together_after_any_forgetting) {
       if (t == b) std::reverse(expected.begin(), expected.end());
       if (expected.size() > 16) expected.resize(16);
       std::vector<double> told;
-      for (const auto& r : *s->best(t->identity.task_key, 16)) told.push_back(r.result.measured()->value);
+      const auto best = s->best(t->identity.task_key, 16);
+      for (const auto& r : *best) told.push_back(r.result.measured()->value);
       BOOST_TEST(told == expected, boost::test_tools::per_element());
     }
   }
