@@ -2,6 +2,7 @@
 #include "measure/command_runner.hpp"
 #include "measure/counters.hpp"
 #include "measure/scratch.hpp"
+#include "measure/trial_process.hpp"
 #include "tests/measure/support.hpp"
 
 #include <cmath>
@@ -354,6 +355,44 @@ BOOST_AUTO_TEST_CASE(a_private_folder_holds_the_sources_where_commands_run_in_it
   BOOST_TEST(made->path.empty());
   BOOST_TEST(measured(run(runner, what, made)).value == 5.0);
   BOOST_TEST(f.read("src/a.txt") == "a"); // a copy was changed
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_has_gone_is_the_machines_failure) {
+  f.write("data.txt", "a");
+  spec.run.cwd = working_directory::workdir;
+  spec.run.files = {"data.txt"};
+  spec.run.run.shell = "echo 1";
+  const auto alone = trial_of(spec);
+  spec.build.emplace();
+  spec.build->run.shell = "touch {artifact}";
+  const auto built = trial_of(spec);
+  std::filesystem::remove(f.path() + "/data.txt");
+  const auto b = build(builder, built);
+  BOOST_REQUIRE(failed(b));
+  const auto r = failure_in(run(runner, alone));
+  for (const auto* why : {failed(b), &r}) {
+    BOOST_TEST((why->kind == failure_kind::internal));
+    BOOST_TEST(why->message.find("cannot copy the source 'data.txt'") == 0u, why->message);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_is_a_run_error) {
+  spec.run.run.argv = {"/nonexistent/program"};
+  const auto why = failure_in(run(runner, trial_of(spec)));
+  BOOST_TEST((why.kind == failure_kind::run_error));
+  BOOST_TEST(why.message.find("/nonexistent/program") != std::string::npos, why.message);
+}
+
+BOOST_AUTO_TEST_CASE(text_is_made_printable_and_what_is_none_is_marked) {
+  const std::string unknown = "\xEF\xBF\xBD";
+  for (const std::string good :
+       {"a\tb\n", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"})
+    BOOST_TEST(printable(good) == good);
+  BOOST_TEST(printable("a\x1b[1mb") == "a [1mb");
+  // Cut short, a byte that cannot follow, too long a form, a surrogate, beyond the last character, no beginning.
+  for (const std::string bad :
+       {"\xE2\x82", "\xE2\x28\x41", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC1\x41", "\xFF"})
+    BOOST_TEST(printable(bad).find(unknown) == 0u, bad.size());
 }
 
 BOOST_AUTO_TEST_CASE(commands_run_in_the_specs_folder_with_every_value_in_the_environment) {

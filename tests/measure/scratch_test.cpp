@@ -72,6 +72,32 @@ BOOST_AUTO_TEST_CASE(a_folder_that_cannot_be_made_is_an_error) {
   BOOST_TEST(made.err().message.find("TMPDIR") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_folder_is_given_to_who_was_admitted) {
+  if (geteuid() != 0) {
+    BOOST_TEST_MESSAGE("skipped: only root gives files away");
+    return;
+  }
+  constexpr uid_t nobody = 65534;
+  const folder at;
+  auto s = scratch::open(at.path());
+  BOOST_REQUIRE(s.ok());
+  const auto before = *(*s)->make_folder();
+  BOOST_TEST((*s)->hand_over(before).ok()); // nobody was admitted
+  BOOST_REQUIRE((*s)->admit(nobody, nobody).ok());
+  const auto given = *(*s)->make_folder();
+  std::filesystem::create_directory(given + "/in");
+  std::ofstream(given + "/in/file") << "a";
+  BOOST_REQUIRE((*s)->hand_over(given).ok());
+  const auto owner_of = [](const std::string& path) {
+    struct stat info {};
+    BOOST_REQUIRE(lstat(path.c_str(), &info) == 0);
+    return info.st_uid;
+  };
+  for (const std::string name : {"", "/in", "/in/file"}) BOOST_TEST(owner_of(given + name) == nobody);
+  BOOST_TEST(owner_of(before) == 0u);
+  BOOST_TEST(!(*s)->hand_over(given + "/none").ok());
+}
+
 BOOST_AUTO_TEST_CASE(a_tree_is_removed_whatever_is_in_it) {
   folder base;
   std::string tree = base.path() + "/tree", outside = base.write("outside", "x");
