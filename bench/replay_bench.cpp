@@ -1,11 +1,11 @@
-// Plays strategies against recorded and synthetic spaces and prints the contract's score for each.
+// Plays strategies against recorded and made spaces and prints the contract's score for each.
 //
 //   replay_bench [--strategies a,b] [--seeds N] [--trials N] [--workers W] [--first-seed N] [--threads N]
-//                [--prior FILE [--prior-count N] [--prior-tuned] [--prior-shuffled]] FILE…
+//                [--by-seed] [--prior FILE [--prior-count N] [--prior-tuned] [--prior-shuffled]] FILE…
 //
 // One line a space and strategy: score, its standard error, best ÷ optimum at 25/50/100/200 trials, CPU time a trial in
-// ask and tell; then the mean score of each strategy over the spaces. `synthetic:K` instead of a file makes a space of
-// seed K.
+// ask and tell; then the mean score of each strategy over the spaces. --by-seed: the score of each seed too, for paired
+// differences. `synthetic:K` or `modelled:K` instead of a file makes a space of seed K.
 #include "bench/replay_spaces.hpp"
 #include "core/text.hpp"
 #include "core/thread_time.hpp"
