@@ -220,8 +220,7 @@ void took_final(tuner_self self, const finished& f) {
   ++s.final_runs;
   auto& part = *s.finals;
   part.under_way = nullptr;
-  const auto* why = f.result->failed();
-  if (why != nullptr && why->kind == failure_kind::cancelled) {
+  if (was_cancelled(*f.result)) {
     // Interrupted: what was known before stands.
     s.finals.reset();
     return;

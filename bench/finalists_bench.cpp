@@ -11,6 +11,7 @@
 // the space's optimum too, beside that of the mean of seven. `order` draws each configuration's raw timings as they
 // were recorded, `random` with replacement.
 #include "cli/recorded_table.hpp"
+#include "core/median.hpp"
 #include "core/random.hpp"
 #include "measure/protocol.hpp"
 #include "measure/run_off.hpp"
@@ -158,7 +159,7 @@ void play(const std::string& path, const std::string& strategy, std::uint64_t se
     const auto* m = t.result.measured();
     if (m == nullptr || m->samples.empty()) continue;
     raw[i] = &m->samples;
-    truth[i] = measure::median(m->samples);
+    truth[i] = median(m->samples);
   }
   const double optimum = [&] {
     double least = 0;
@@ -188,7 +189,7 @@ void play(const std::string& path, const std::string& strategy, std::uint64_t se
         for (int n = 0; n < 3; ++n) measured.back().push_back(tapes.back().run());
         truths.push_back(truth[i]);
         spent += truth[i];
-        search->tell(*p, {search::observation::status::measured, measure::median(measured.back())});
+        search->tell(*p, {search::observation::status::measured, median(measured.back())});
       }
       if (truths.empty()) continue;
       const double best = *std::min_element(truths.begin(), truths.end());
@@ -209,7 +210,7 @@ void play(const std::string& path, const std::string& strategy, std::uint64_t se
       }
       const auto by_mean = lowest([&](std::size_t i) { return means[i]; });
       seven.add(truths[by_mean], best, 7 * measured.size(), 1, truths[by_mean] / optimum);
-      const auto by_three = lowest([&](std::size_t i) { return measure::median(measured[i]); });
+      const auto by_three = lowest([&](std::size_t i) { return median(measured[i]); });
       three.add(truths[by_three], best, 3 * measured.size(), 3.0 / 7, truths[by_three] / optimum);
       measure::run_off last(std::move(all), goal::minimize);
       double again = 0;

@@ -8,15 +8,14 @@ namespace attune::measure {
 
 /// One build. Kept alive by the supervisor's callback, so that it outlives the builder where it must.
 struct command_builder::job : std::enable_shared_from_this<job> {
-  std::shared_ptr<supervisor> processes;
+  explicit job(std::shared_ptr<supervisor> of) : processes(std::move(of)) {}
+
+  job_processes processes;
   const time_source* clock = nullptr;
   trial_ptr what;
   callback done;
   nanoseconds begun{0};
   std::shared_ptr<artifact> made;
-  std::mutex mutex; ///< guards the two below
-  supervisor::process_id process = 0;
-  bool cancelled = false;
 
   void finish(std::variant<artifact_ptr, failure> data, const process_result& ended) {
     if (auto* failed = std::get_if<failure>(&data); failed && made) blame_lost_folder(*failed, made->directory);
@@ -32,27 +31,23 @@ struct command_builder::job : std::enable_shared_from_this<job> {
   void start(const command_options& options) {
     const task_spec& spec = what->of->spec;
     begun = clock->monotonic();
-    auto folder = processes->scratch().make_folder();
+    auto folder = processes.scratch().make_folder();
     if (!folder) return fail(failure_kind::internal, folder.err().text());
     std::string file = *folder + "/artifact";
     made = std::make_shared<artifact>(*folder, file);
     if (runs_in_private_folder(spec))
       if (auto laid = lay_out_sources(spec, *folder); !laid.ok())
         return fail(failure_kind::internal, laid.err().text());
-    if (auto given = processes->scratch().hand_over(*folder); !given)
+    if (auto given = processes.scratch().hand_over(*folder); !given)
       return fail(failure_kind::internal, given.err().text());
     if (!spec.build || spec.build->run.empty()) return finish(artifact_ptr(made), {});
     substitution names(spec, what->config, file, *folder);
     auto request =
         request_for(spec.build->run, names, spec, spec.build->cwd, *folder, spec.build->timeout, options.limits);
     if (!request) return fail(failure_kind::invalid_config, request.err().text());
-    std::unique_lock lock(mutex);
-    if (cancelled) {
-      lock.unlock();
-      return fail(failure_kind::cancelled, "the build was cancelled");
-    }
-    process = processes->start(std::move(*request),
-                               [self = shared_from_this()](const process_result& ended) { self->ended(ended); });
+    if (!processes.start(std::move(*request),
+                         [self = shared_from_this()](const process_result& ended) { self->ended(ended); }))
+      fail(failure_kind::cancelled, "the build was cancelled");
   }
 
   void ended(const process_result& result) {
@@ -74,28 +69,12 @@ command_builder::command_builder(std::shared_ptr<supervisor> processes, command_
 command_builder::~command_builder() { cancel(); }
 
 void command_builder::build(trial_ptr what, callback done) {
-  auto work = std::make_shared<job>();
-  work->processes = processes_;
+  auto work = std::make_shared<job>(processes_);
   work->clock = options_.clock;
   work->what = std::move(what);
   work->done = std::move(done);
-  {
-    std::lock_guard lock(mutex_);
-    current_ = work;
-  }
+  in_hand_.is(std::shared_ptr<job_processes>(work, &work->processes));
   work->start(options_);
-}
-
-void command_builder::cancel() {
-  std::shared_ptr<job> work;
-  {
-    std::lock_guard lock(mutex_);
-    work = current_.lock();
-  }
-  if (!work) return;
-  std::lock_guard lock(work->mutex);
-  work->cancelled = true;
-  if (work->process != 0) work->processes->cancel(work->process);
 }
 
 } // namespace attune::measure

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "measure/executor.hpp"
+#include "measure/job_processes.hpp"
 #include "measure/supervisor.hpp"
 #include "measure/trial_process.hpp"
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 
 namespace attune::measure {
@@ -31,14 +31,13 @@ public:
   explicit command_builder(std::shared_ptr<supervisor> processes, command_options options = {});
   ~command_builder() override;
   void build(trial_ptr what, callback done) override;
-  void cancel() override;
+  void cancel() override { in_hand_.cancel(); }
 
 private:
   struct job;
   std::shared_ptr<supervisor> processes_;
   command_options options_;
-  std::mutex mutex_;
-  std::weak_ptr<job> current_;
+  job_in_hand in_hand_;
 };
 
 } // namespace attune::measure

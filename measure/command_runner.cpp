@@ -58,7 +58,9 @@ void mark_as_old(const std::string& path) {
 /// One trial's run. Kept alive by the supervisor's callbacks, so that it outlives the runner where it must. Every step
 /// but the first is on the supervisor's replying thread, one at a time.
 struct command_runner::job : std::enable_shared_from_this<job> {
-  std::shared_ptr<supervisor> processes;
+  explicit job(std::shared_ptr<supervisor> of) : processes(std::move(of)) {}
+
+  job_processes processes;
   command_options options;
   trial_ptr what;
   artifact_ptr built;
@@ -81,10 +83,6 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   nanoseconds begun{0};
   run_result out;
 
-  std::mutex mutex; ///< guards the two below
-  supervisor::process_id process = 0;
-  bool cancelled = false;
-
   const task_spec& spec() const { return what->of->spec; }
 
   void finish(decltype(run_result::data) data) {
@@ -102,13 +100,13 @@ struct command_runner::job : std::enable_shared_from_this<job> {
   void begin() {
     begun = options.clock->monotonic();
     if (!built) {
-      auto folder = processes->scratch().make_folder();
+      auto folder = processes.scratch().make_folder();
       if (!folder) return fail(failure_kind::internal, folder.err().text());
       built = std::make_shared<const artifact>(*folder, std::string{});
       if (runs_in_private_folder(spec()))
         if (auto laid = lay_out_sources(spec(), *folder); !laid.ok())
           return fail(failure_kind::internal, laid.err().text());
-      if (auto given = processes->scratch().hand_over(*folder); !given)
+      if (auto given = processes.scratch().hand_over(*folder); !given)
         return fail(failure_kind::internal, given.err().text());
     }
     names.emplace(spec(), what->config, built->path, built->directory);
@@ -154,14 +152,9 @@ struct command_runner::job : std::enable_shared_from_this<job> {
       energy_before.clear();
       for (const auto& [i, meter] : meters) energy_before.push_back(meter.read());
     }
-    std::unique_lock lock(mutex);
-    if (cancelled) {
-      lock.unlock();
-      return fail(failure_kind::cancelled, "the run was cancelled");
-    }
-    process = processes->start(std::move(*request), [self = shared_from_this(), then](const process_result& ended) {
-      ((*self).*then)(ended);
-    });
+    if (!processes.start(std::move(*request),
+                         [self = shared_from_this(), then](const process_result& ended) { ((*self).*then)(ended); }))
+      fail(failure_kind::cancelled, "the run was cancelled");
   }
 
   void run_once() {
@@ -335,8 +328,7 @@ command_runner::command_runner(std::shared_ptr<supervisor> processes, command_op
 command_runner::~command_runner() { cancel(); }
 
 void command_runner::run(trial_ptr what, artifact_ptr built, callback done) {
-  auto work = std::make_shared<job>();
-  work->processes = processes_;
+  auto work = std::make_shared<job>(processes_);
   work->options = options_;
   work->what = std::move(what);
   work->built = std::move(built);
@@ -352,23 +344,8 @@ void command_runner::run(trial_ptr what, artifact_ptr built, callback done) {
     readers_of_ = work->what->of;
   }
   work->readers = readers_;
-  {
-    std::lock_guard lock(mutex_);
-    current_ = work;
-  }
+  in_hand_.is(std::shared_ptr<job_processes>(work, &work->processes));
   work->begin();
-}
-
-void command_runner::cancel() {
-  std::shared_ptr<job> work;
-  {
-    std::lock_guard lock(mutex_);
-    work = current_.lock();
-  }
-  if (!work) return;
-  std::lock_guard lock(work->mutex);
-  work->cancelled = true;
-  if (work->process != 0) work->processes->cancel(work->process);
 }
 
 } // namespace attune::measure

@@ -2,9 +2,9 @@
 
 #include "measure/command_builder.hpp"
 #include "measure/executor.hpp"
+#include "measure/job_processes.hpp"
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace attune::measure {
@@ -31,14 +31,13 @@ public:
   explicit command_runner(std::shared_ptr<supervisor> processes, command_options options = {});
   ~command_runner() override;
   void run(trial_ptr what, artifact_ptr built, callback done) override;
-  void cancel() override;
+  void cancel() override { in_hand_.cancel(); }
 
 private:
   struct job;
   std::shared_ptr<supervisor> processes_;
   command_options options_;
-  std::mutex mutex_;
-  std::weak_ptr<job> current_;
+  job_in_hand in_hand_;
   task_ptr readers_of_; ///< the task that the readers were made for: patterns are compiled once
   std::shared_ptr<const std::vector<metric_reader>> readers_;
 };

@@ -1,5 +1,6 @@
 #include "measure/protocol.hpp"
 
+#include "core/median.hpp"
 #include "measure/statistics.hpp"
 
 #include <algorithm>

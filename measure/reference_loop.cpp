@@ -1,5 +1,6 @@
 #include "measure/reference_loop.hpp"
 
+#include "core/median.hpp"
 #include "core/thread_time.hpp"
 #include "measure/statistics.hpp"
 

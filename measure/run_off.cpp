@@ -1,5 +1,6 @@
 #include "measure/run_off.hpp"
 
+#include "core/median.hpp"
 #include "measure/statistics.hpp"
 
 #include <algorithm>

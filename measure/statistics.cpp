@@ -1,5 +1,7 @@
 #include "measure/statistics.hpp"
 
+#include "core/median.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,12 +14,6 @@ constexpr double cutoff = 3.5;
 constexpr double normal_mad = 0.6745;   // the MAD of a standard normal
 constexpr double root_half_pi = 1.2533; // sqrt(pi / 2)
 constexpr std::size_t always_kept = 3;
-
-double median_of_sorted(std::span<const double> sorted) {
-  std::size_t n = sorted.size();
-  // Halves before the sum: two large samples must not overflow.
-  return n % 2 == 1 ? sorted[n / 2] : sorted[n / 2 - 1] / 2 + sorted[n / 2] / 2;
-}
 
 std::vector<double> sorted_copy(std::span<const double> samples) {
   std::vector<double> out(samples.begin(), samples.end());
@@ -60,11 +56,6 @@ double deviation(std::span<const double> samples) {
 
 } // namespace
 
-double median(std::span<const double> samples) {
-  auto sorted = sorted_copy(samples);
-  return median_of_sorted(sorted);
-}
-
 interval median_interval(std::span<const double> samples) {
   auto sorted = sorted_copy(samples);
   std::size_t n = sorted.size();
@@ -73,7 +64,7 @@ interval median_interval(std::span<const double> samples) {
   // Student's t at 0.975 for 1 to 4 degrees of freedom.
   constexpr std::array t{12.7062, 4.3027, 3.1824, 2.7764};
   double half = t[n - 2] * root_half_pi * deviation(sorted) / std::sqrt(static_cast<double>(n));
-  double middle = median_of_sorted(sorted);
+  double middle = median(sorted);
   return {middle - half, middle + half};
 }
 

@@ -7,9 +7,6 @@
 
 namespace attune::measure {
 
-/// The median; the mean of the two middle ones where the count is even. @pre not empty, all finite.
-double median(std::span<const double> samples);
-
 /// A 95 % confidence interval of the median.
 struct interval {
   double low = 0, high = 0;

@@ -1,8 +1,9 @@
 #include "schedulers/machine_watch.hpp"
 
-#include "schedulers/median.hpp"
+#include "core/median.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace attune::schedulers {
@@ -64,8 +65,8 @@ bool machine_watch::drifting(double& base) const {
   const double before = *controller_.base();
   if (spread > std::max(options_.tolerance / 4, 1.5 * controller_.base_spread())) return false;
   for (std::size_t i = 0; i + 6 <= n; i += 3) {
-    const double a = median({window_[i].value, window_[i + 1].value, window_[i + 2].value});
-    const double b = median({window_[i + 3].value, window_[i + 4].value, window_[i + 5].value});
+    const double a = median(std::array{window_[i].value, window_[i + 1].value, window_[i + 2].value});
+    const double b = median(std::array{window_[i + 3].value, window_[i + 4].value, window_[i + 5].value});
     if (std::abs(b / a - 1) > options_.tolerance / 2) return false;
   }
   const double error = 1.2533 * std::max(spread, controller_.base_spread()) / std::sqrt(static_cast<double>(n));

@@ -1,10 +1,11 @@
 #include "schedulers/noise_controller.hpp"
 
+#include "core/median.hpp"
 #include "core/value.hpp"
-#include "schedulers/median.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace attune::schedulers {
@@ -22,7 +23,7 @@ double spread(const std::vector<double>& x) {
   std::vector<double> off;
   off.reserve(x.size());
   for (const double v : x) off.push_back(std::abs(v - m));
-  return normal_mad * median(std::move(off)) / m;
+  return normal_mad * median(off) / m;
 }
 
 std::string percent(double fraction) { return shortest(std::round(fraction * 1000) / 10) + " %"; }
@@ -80,7 +81,7 @@ noise_controller::noise_controller(noise_options options) : options_(options), w
 
 bool noise_controller::excess(std::size_t last, double errors) const {
   const std::size_t n = std::min(last, window_.size());
-  const double off = std::abs(median({window_.end() - static_cast<std::ptrdiff_t>(n), window_.end()}) / *base_ - 1);
+  const double off = std::abs(median(std::span(window_).last(n)) / *base_ - 1);
   const double error = median_error * std::max(spread_, base_spread_) / std::sqrt(static_cast<double>(n));
   return off > options_.tolerance + errors * error;
 }
@@ -89,7 +90,7 @@ noise_controller::judgement noise_controller::judge() {
   const std::size_t n = window_.size(), most = disturbed_ ? while_disturbed : longest;
   if (n < at_once) return judgement::open;
   if (excess(at_once, 3)) {
-    bias_ = median({window_.end() - static_cast<std::ptrdiff_t>(at_once), window_.end()}) / *base_ - 1;
+    bias_ = median(std::span(window_).last(at_once)) / *base_ - 1;
     return judgement::over;
   }
   if (n < for_level) return judgement::open;

@@ -345,8 +345,7 @@ std::optional<told_step> tuning::tell(const trial& which, const outcome_ptr& res
                                       std::optional<nanoseconds> arrived) {
   if (flight_of(which.number) == nullptr || which.session != session_) return std::nullopt;
   const point where = land(which.number);
-  const auto* f = result->failed();
-  if (f != nullptr && f->kind == failure_kind::cancelled) {
+  if (was_cancelled(*result)) {
     strategy_->tell(where, {observation::status::dropped, 0});
     return std::nullopt;
   }

@@ -125,7 +125,6 @@ void fleet_ledger::look(const handled& h, std::uint64_t request) {
 
 void fleet_ledger::heard(tuner_book& t, const finished& f) {
   const auto* why = f.result->failed();
-  const bool cancelled = why != nullptr && why->kind == failure_kind::cancelled;
   if (f.what->why == purpose::search) {
     if (!told_.emplace(f.what->session, f.what->number).second)
       broken("told once", "trial " + std::to_string(f.what->number) + " of session " + std::to_string(f.what->session) +
@@ -134,7 +133,7 @@ void fleet_ledger::heard(tuner_book& t, const finished& f) {
     auto& without = failures_[sessions_[f.what->session]];
     why != nullptr ? void(without.insert(f.what->canonical)) : void(without.erase(f.what->canonical));
   }
-  if (cancelled || f.what->once()) return;
+  if (was_cancelled(*f.result) || f.what->once()) return;
   const auto [first, last] = by_key_.equal_range(f.what->key);
   if (std::none_of(first, last, [&](const auto& k) { return records_[k.second].result->data == f.result->data; }))
     broken("durable before told",

@@ -70,8 +70,8 @@ std::string fleet_plan::text() const {
       "to %.3f s; of the candidates %.0f %% hang, %.0f %% hang deaf, %.0f %% crash, %.0f %% meet a fault, "
       "%.0f %% kill their machine, %.0f %% are slow, %.0f %% lie, %.0f %% flood\n",
       static_cast<unsigned long long>(seed), agents, slots, jobs, size, shared ? ", of one task" : "",
-      same ? ", all the same" : "", brief ? ", soon run" : "", finals, seconds(slowest), 100 * hangs, 100 * deaf, 100 * crashes, 100 * fails,
-      100 * kills, 100 * slow, 100 * lies, 100 * floods);
+      same ? ", all the same" : "", brief ? ", soon run" : "", finals, seconds(slowest), 100 * hangs, 100 * deaf,
+      100 * crashes, 100 * fails, 100 * kills, 100 * slow, 100 * lies, 100 * floods);
   std::string out = line;
   for (const auto& f : faults) {
     std::snprintf(line, sizeof line, "  at %7.2f s for %6.2f s: %s %u\n", seconds(f.at), seconds(f.lasts),

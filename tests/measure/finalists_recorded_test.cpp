@@ -1,3 +1,4 @@
+#include "core/median.hpp"
 #include "core/random.hpp"
 #include "measure/finalists.hpp"
 #include "measure/statistics.hpp"

@@ -1,3 +1,4 @@
+#include "core/median.hpp"
 #include "core/random.hpp"
 #include "measure/run_off.hpp"
 #include "measure/statistics.hpp"

@@ -13,13 +13,6 @@ namespace {
 using doubles = std::vector<double>;
 } // namespace
 
-BOOST_AUTO_TEST_CASE(the_median_is_the_middle_or_the_mean_of_the_two) {
-  BOOST_TEST(median(doubles{3, 1, 2}) == 2.0);
-  BOOST_TEST(median(doubles{4, 1, 3, 2}) == 2.5);
-  BOOST_TEST(median(doubles{7}) == 7.0);
-  BOOST_TEST(std::isfinite(median(doubles{1.7e308, 1.7e308})));
-}
-
 BOOST_AUTO_TEST_CASE(one_far_sample_among_equal_ones_is_rejected) { // A16
   auto s = summarize(doubles{10, 10, 10, 10, 10, 10, 50});
   BOOST_TEST(s.value == 10.0);
