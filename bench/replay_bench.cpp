@@ -1,11 +1,11 @@
-// Plays strategies against recorded and synthetic spaces and prints the contract's score for each.
+// Plays strategies against recorded and made spaces and prints the contract's score for each.
 //
 //   replay_bench [--strategies a,b] [--seeds N] [--trials N] [--workers W] [--first-seed N] [--threads N]
-//                [--prior FILE [--prior-count N] [--prior-tuned] [--prior-shuffled]] FILE…
+//                [--by-seed] [--prior FILE [--prior-count N] [--prior-tuned] [--prior-shuffled]] FILE…
 //
 // One line a space and strategy: score, its standard error, best ÷ optimum at 25/50/100/200 trials, CPU time a trial in
-// ask and tell; then the mean score of each strategy over the spaces. `synthetic:K` instead of a file makes a space of
-// seed K.
+// ask and tell; then the mean score of each strategy over the spaces. --by-seed: the score of each seed too, for paired
+// differences. `synthetic:K` or `modelled:K` instead of a file makes a space of seed K.
 #include "bench/replay_spaces.hpp"
 #include "core/text.hpp"
 #include "core/thread_time.hpp"
@@ -28,6 +28,7 @@ struct cell {
   double score = 0, error = 0, overhead_us = 0;
   std::map<std::uint64_t, double> ratio;
   std::uint64_t broken = 0;
+  std::vector<double> scores; ///< by seed
 };
 
 cell play(const search::replay_table& table, const std::string& strategy, std::uint64_t seeds, std::uint64_t first,
@@ -56,6 +57,7 @@ cell play(const search::replay_table& table, const std::string& strategy, std::u
   const double optimum = table.optimum();
   for (const auto& r : runs) {
     const double s = search::score(table, r.best, random, base.trials);
+    out.scores.push_back(s);
     sum += s;
     squares += s * s;
     out.broken += r.duplicates + r.invalid;
@@ -78,6 +80,7 @@ int main(int argc, char** argv) {
   std::string strategies = "auto";
   std::uint64_t seeds = 8, first = 1;
   unsigned threads = 1;
+  bool by_seed = false;
   search::replay_options base;
   std::vector<std::string> files;
   std::string prior;
@@ -103,6 +106,8 @@ int main(int argc, char** argv) {
       choice.tuned = true;
     else if (a == "--prior-shuffled")
       choice.shuffled = true;
+    else if (a == "--by-seed")
+      by_seed = true;
     else if (a == "--threads")
       threads = static_cast<unsigned>(number());
     else
@@ -133,6 +138,10 @@ int main(int argc, char** argv) {
       const cell c = play(table, name, seeds, first, base, threads, random);
       std::printf("  %-12s score %+.3f ±%.3f ", name.c_str(), c.score, c.error);
       for (const auto& [at, r] : c.ratio) std::printf(" @%llu %.3f", static_cast<unsigned long long>(at), r);
+      if (by_seed) {
+        std::printf("  seeds");
+        for (const double s : c.scores) std::printf(" %.4f", s);
+      }
       std::printf("  %.0f us/trial%s\n", c.overhead_us, c.broken != 0 ? "  BROKEN" : "");
       std::fflush(stdout);
       means[name] += c.score / static_cast<double>(files.size());

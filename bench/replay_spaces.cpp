@@ -1,5 +1,6 @@
 #include "bench/replay_spaces.hpp"
 
+#include "bench/modelled_space.hpp"
 #include "cli/recorded_table.hpp"
 #include "core/random.hpp"
 #include "storage/recorded.hpp"
@@ -170,6 +171,11 @@ result<named_table> load_table(const std::string& what) {
     char* end = nullptr;
     const auto seed = std::strtoull(what.c_str() + 10, &end, 10);
     return synthetic(seed, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : 0);
+  }
+  if (what.rfind("modelled:", 0) == 0) {
+    char* end = nullptr;
+    const auto seed = std::strtoull(what.c_str() + 9, &end, 10);
+    return modelled_space(seed, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : 0);
   }
   return recorded(what);
 }

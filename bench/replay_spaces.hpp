@@ -17,7 +17,8 @@ struct named_table {
 /// Reads a recorded space, or makes the synthetic one of `synthetic:SEED`: 5 to 10 parameters of GPU-kernel kind with
 /// constraints, 2,000 to 20,000 configurations, a cost made of a smooth part, interactions, cliffs, plateaus, noise and
 /// (in every second space) failing regions. `synthetic:SEED:N` is the same space on another device: the same terms,
-/// weighted anew.
+/// weighted anew. `modelled:SEED` and `modelled:SEED:N` are made of a model of a machine instead (modelled_space.hpp):
+/// the same kernel on the machine N.
 result<named_table> load_table(const std::string& what);
 
 /// Which results of a table stand for a similar task's records.

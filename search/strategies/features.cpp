@@ -32,6 +32,21 @@ std::vector<std::uint8_t> alignment(const space& over, std::size_t parameter) {
   return out;
 }
 
+bool may_be_codes(const space& over, std::size_t parameter) {
+  const auto& info = over.parameters()[parameter];
+  if (!info.ordinal || info.size < 3 || info.size > 8) return false;
+  const value first = over.value_at(parameter, 0);
+  if (first.type() != value::kind::integer) return false;
+  for (std::uint32_t v = 1; v < info.size; ++v) {
+    const value x = over.value_at(parameter, v);
+    if (x.type() != value::kind::integer) return false;
+    // Unsigned: the values may be those at the ends of the range.
+    const auto step = static_cast<std::uint64_t>(x.as_integer()) - static_cast<std::uint64_t>(first.as_integer());
+    if (step != v) return false;
+  }
+  return true;
+}
+
 rank_features::rank_features(const space& over, std::size_t pairs) {
   const auto infos = over.parameters();
   std::vector<std::size_t> numeric;

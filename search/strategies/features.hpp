@@ -13,6 +13,10 @@ namespace attune::search {
 /// it is constant or rises with the order.
 std::vector<std::uint8_t> alignment(const space& over, std::size_t parameter);
 
+/// True for an ordinal parameter that may be codes of things without an order (methods, kinds of memory): three to
+/// eight integers that follow each other.
+bool may_be_codes(const space& over, std::size_t parameter);
+
 /// Small integers for tree models: each parameter's index in its domain, its alignment, and the rank of the product of
 /// each pair of numeric parameters (the size of a block, the work of a thread: what limits of hardware and constraints
 /// are about). Their number is fixed by the space. Threads: immutable.

@@ -11,10 +11,13 @@ namespace {
 
 constexpr double prior_weight = 0.5; ///< a quarter of the prior's middle weight
 constexpr double prior_spread = 1.5;
+/// Of what may be codes, that two values differ at all: an order is the likelier meaning.
+constexpr double code_weight = 0.25;
 /// At this distance a similar task's results are worth half of one's own.
 constexpr double source_weight = 1.66;
 constexpr double foreign_noise = -3;
-constexpr std::size_t tile = 128; ///< points predicted at once: what stays in the second cache
+constexpr double odds_spread = 1.5; ///< of the log odds of the two parts of the covariance, around 0
+constexpr std::size_t tile = 128;   ///< points predicted at once: what stays in the second cache
 
 /// Domains longer than the tables are coded in equal steps; `codes` itself is the code of inactive.
 std::uint32_t code(std::uint32_t index, std::uint32_t size, std::uint32_t codes) {
@@ -28,6 +31,7 @@ gaussian_process::gaussian_process(const space& over, std::size_t sources) : sou
   for (std::size_t parameter = 0; parameter < over.parameters().size(); ++parameter) {
     const auto& info = over.parameters()[parameter];
     const auto aligned = info.size < 256 ? alignment(over, parameter) : std::vector<std::uint8_t>{};
+    const bool codes_too = may_be_codes(over, parameter);
     term t;
     t.parameter = parameter;
     t.size = info.size;
@@ -49,6 +53,11 @@ gaussian_process::gaussian_process(const space& over, std::size_t sources) : sou
         return d * d;
       });
       terms_.push_back(t);
+      if (codes_too) {
+        fill([&](std::uint32_t a, std::uint32_t b) { return a == b || a == values || b == values ? 0.0f : 1.0f; });
+        terms_.push_back(t);
+        terms_.back().middle = terms_.back().log_weight = std::log(code_weight);
+      }
       if (aligned.empty()) continue;
       fill([&](std::uint32_t a, std::uint32_t b) {
         if (a == values || b == values) return 0.0f;
@@ -65,6 +74,11 @@ gaussian_process::gaussian_process(const space& over, std::size_t sources) : sou
         t.of[v] = info.size > 1 ? static_cast<float>(v) / static_cast<float>(info.size - 1) : 0;
     }
     terms_.push_back(t);
+    if (codes_too) {
+      terms_.push_back(t);
+      terms_.back().what = kind::category;
+      terms_.back().middle = terms_.back().log_weight = std::log(code_weight);
+    }
     if (aligned.empty()) continue;
     // A second distance over the same values: how differently they are aligned.
     t.what = kind::linear;
@@ -72,6 +86,7 @@ gaussian_process::gaussian_process(const space& over, std::size_t sources) : sou
     for (std::uint32_t v = 0; v < info.size; ++v) t.of[v] = static_cast<float>(aligned[v]) / 4;
     terms_.push_back(std::move(t));
   }
+  for (const auto& t : terms_) terms_apart_ += t.free ? 1 : 0;
   for (std::size_t s = 0; s < sources; ++s) {
     term t;
     t.parameter = over.parameters().size() + s;
@@ -85,6 +100,7 @@ gaussian_process::gaussian_process(const space& over, std::size_t sources) : sou
 void gaussian_process::begin_as(const gaussian_process& other) {
   for (std::size_t d = 0; d < std::min(terms_.size() - sources_, other.terms_.size() - other.sources_); ++d)
     terms_[d].log_weight = other.terms_[d].log_weight;
+  log_odds_apart_ = other.log_odds_apart_;
   log_foreign_noise_ = other.log_noise_;
   n_ = 0;
   weigh_terms();
@@ -160,41 +176,63 @@ void gaussian_process::set(std::span<const point* const> x, std::span<const doub
   weigh();
 }
 
-void gaussian_process::distances(std::size_t j, const float* columns, std::size_t stride, std::size_t count,
-                                 float* r2) const {
+void gaussian_process::distances(std::size_t j, const float* columns, std::size_t stride, std::size_t count, float* r2,
+                                 float* each) const {
   const auto& run = loops();
   std::fill(r2, r2 + count, 0.0f);
-  for (std::size_t d = 0; d < terms_.size(); ++d) {
+  std::fill(each, each + count, 0.0f);
+  const std::size_t own = terms_.size() - sources_;
+  for (std::size_t d = 0; d < own; ++d) {
+    if (!terms_[d].free) continue;
     const float x = x_[d * stride_ + j];
     const float* c = columns + d * stride;
     switch (terms_[d].what) {
     case kind::linear:
-      if (terms_[d].free) run.add_squares(x, c, count, r2);
+      run.add_squares(x, c, count, r2, each);
       break;
     case kind::category:
-      if (terms_[d].free) run.add_unequal(x, scale_[d], c, count, r2);
+      run.add_unequal(x, scale_[d], c, count, r2);
+      for (std::size_t i = 0; i < count; ++i) each[i] += 1;
+      run.add_unequal(x, 1 / (1 + scale_[d]) - 1, c, count, each);
       break;
     case kind::table: {
       const std::size_t codes = std::min<std::uint32_t>(terms_[d].size, 255) + std::size_t{1};
       const float* table = tables_[d].data() + static_cast<std::size_t>(x) * codes;
-      for (std::size_t i = 0; i < count; ++i) r2[i] += table[static_cast<std::size_t>(c[i])];
+      for (std::size_t i = 0; i < count; ++i) {
+        const float s = table[static_cast<std::size_t>(c[i])];
+        r2[i] += s;
+        each[i] += 1 / (1 + s);
+      }
       break;
     }
     }
   }
+  if (sources_ == 0) return;
+  std::vector<float> far(count, 0.0f);
+  for (std::size_t d = own; d < terms_.size(); ++d)
+    run.add_unequal(x_[d * stride_ + j], scale_[d], columns + d * stride, count, far.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const float b = 1 + far[i] * 0.25f;
+    r2[i] += far[i];
+    each[i] /= b * b;
+  }
 }
+
+double gaussian_process::apart() const noexcept { return terms_apart_ > 0 ? 1 / (1 + std::exp(-log_odds_apart_)) : 0; }
 
 void gaussian_process::factorise(std::size_t from) {
   l_.resize(row(n_));
   r2_.resize(n_);
+  each_.resize(n_);
+  const double together = 1 - apart(), each = apart() / static_cast<double>(std::max<std::size_t>(terms_apart_, 1));
   const double own = std::exp(log_noise_) + 1e-8, others = std::exp(log_foreign_noise_) + 1e-8;
   const auto dot = loops().dot;
   for (std::size_t i = from; i < n_; ++i) {
     double* li = l_.data() + row(i);
-    distances(i, x_.data(), stride_, i, r2_.data());
+    distances(i, x_.data(), stride_, i, r2_.data(), each_.data());
     for (std::size_t j = 0; j < i; ++j) {
       const double b = 1 + static_cast<double>(r2_[j]) * 0.25;
-      li[j] = 1 / (b * b);
+      li[j] = together / (b * b) + each * static_cast<double>(each_[j]);
     }
     li[i] = 1 + (foreign_[i] != 0 ? others : own);
     for (std::size_t j = 0; j < i; ++j) {
@@ -226,7 +264,8 @@ double gaussian_process::weigh() {
     posterior -= 0.5 * z * z;
   }
   const double z = (log_noise_ + 6) / 2, f = (log_foreign_noise_ - foreign_noise) / 2;
-  return posterior_ = posterior - 0.5 * z * z - 0.5 * f * f;
+  const double o = log_odds_apart_ / odds_spread;
+  return posterior_ = posterior - 0.5 * z * z - 0.5 * f * f - 0.5 * o * o;
 }
 
 double gaussian_process::solve() {
@@ -235,14 +274,25 @@ double gaussian_process::solve() {
   return weigh();
 }
 
+double& gaussian_process::unknown(std::size_t which) {
+  if (which < terms_.size()) return terms_[which].log_weight;
+  return which == terms_.size() ? log_noise_ : which == terms_.size() + 1 ? log_odds_apart_ : log_foreign_noise_;
+}
+
 bool gaussian_process::improve(std::size_t which, double step) {
-  const bool weight = which < terms_.size();
-  if (weight && !terms_[which].free) return false;
-  double& v = weight ? terms_[which].log_weight : which == terms_.size() ? log_noise_ : log_foreign_noise_;
+  struct range {
+    double low, high;
+  };
+  const std::size_t n = terms_.size();
+  if (which < n ? !terms_[which].free : which == n + 1 && terms_apart_ == 0) return false;
+  const range in = which < n        ? range{-6, 7}
+                   : which == n     ? range{-14, 0}
+                   : which == n + 1 ? range{-5, 5}
+                                    : range{-14, 2};
+  double& v = unknown(which);
   const double before = v;
   for (const double s : {step, -step}) {
-    v = std::clamp(before + s, weight ? -6.0 : -14.0, weight ? 7.0 : 2.0);
-    if (!weight && which == terms_.size()) v = std::min(v, 0.0);
+    v = std::clamp(before + s, in.low, in.high);
     const double now = solve();
     if (now > best_ + 1e-9) {
       best_ = now;
@@ -293,7 +343,9 @@ void gaussian_process::predict(std::span<const point> at, std::vector<float>& me
   const auto& run = loops();
   std::vector<float> l(l_.begin(), l_.end()), inverse(n_);
   for (std::size_t j = 0; j < n_; ++j) inverse[j] = static_cast<float>(1 / l_[row(j) + j]);
-  std::vector<float> columns(terms_.size() * tile), v(n_ * tile), r2(tile), sum(tile), explained(tile);
+  std::vector<float> columns(terms_.size() * tile), v(n_ * tile), r2(tile), each(tile), sum(tile), explained(tile);
+  const auto together = static_cast<float>(1 - apart());
+  const auto part = static_cast<float>(apart() / static_cast<double>(std::max<std::size_t>(terms_apart_, 1)));
   const auto scale = static_cast<float>(std::sqrt(scale2_));
   for (std::size_t begin = 0; begin < m; begin += tile) {
     const std::size_t here = std::min(tile, m - begin), width = (here + 31) / 32 * 32;
@@ -307,8 +359,9 @@ void gaussian_process::predict(std::span<const point> at, std::vector<float>& me
     std::fill(sum.begin(), sum.end(), 0.0f);
     std::fill(explained.begin(), explained.end(), 0.0f);
     for (std::size_t j = 0; j < n_; ++j) {
-      distances(j, columns.data(), tile, width, r2.data());
-      run.covariances(r2.data(), static_cast<float>(alpha_[j]), width, v.data() + j * width, sum.data());
+      distances(j, columns.data(), tile, width, r2.data(), each.data());
+      run.covariances(r2.data(), each.data(), together, part, static_cast<float>(alpha_[j]), width,
+                      v.data() + j * width, sum.data());
     }
     run.solve(l.data(), inverse.data(), n_, v.data(), width, explained.data());
     for (std::size_t i = 0; i < here; ++i) {

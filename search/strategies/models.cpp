@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 namespace attune::search {
 namespace {
@@ -87,7 +88,11 @@ void gp_chooser::set_joint(std::span<const point* const> own, std::span<const do
 void gp_chooser::look(const training_set& data) {
   if (!joint_) return;
   const auto own = data.items();
-  if (own.size() >= most_with_foreign) return joint_.reset();
+  const auto count = std::to_string(own.size());
+  if (own.size() >= most_with_foreign) {
+    if (agrees_) notes_.push_back("what similar tasks have shown is dropped: " + count + " own results say more");
+    return joint_.reset();
+  }
   std::vector<point> at;
   for (const auto& t : own) at.push_back(t.at);
   std::vector<float> f, unused;
@@ -102,7 +107,14 @@ void gp_chooser::look(const training_set& data) {
   const double z = agree / std::sqrt(n * (n - 1) * (2 * n + 5) / 18);
   const bool before = agrees_;
   agrees_ = own.size() >= fewest_own && z > (before ? agrees_still : agrees_first);
-  if (!agrees_ && own.size() >= agrees_by) joint_.reset();
+  if (agrees_ != before)
+    notes_.push_back(agrees_ ? "similar tasks are believed: they rank " + count + " own results as they came"
+                             : "similar tasks are not believed: they no longer rank " + count +
+                                   " own results as they came");
+  if (!agrees_ && own.size() >= agrees_by) {
+    notes_.push_back("what similar tasks have shown is dropped: it misleads, by " + count + " own results");
+    joint_.reset();
+  }
   if (!agrees_) return;
   // Both processes predict what has come since they were trained.
   for (std::size_t i = before ? trained_ : own.size(); i < own.size(); ++i) {

@@ -7,6 +7,8 @@
 #include "search/strategies/transfer.hpp"
 
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace attune::search {
@@ -28,6 +30,8 @@ public:
   /// A result came: how far are the similar tasks to be believed now?
   void look(const training_set& data);
   std::optional<point> choose(const ledger& all, const training_set& data, const elite_set& elite, random_engine& rng);
+  /// What was decided about similar tasks since the last time, a line each, for a person.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
   /// The target (training_set::targets) that was expected of what choose() gave last.
   double expected() const noexcept { return expected_; }
 
@@ -50,6 +54,7 @@ private:
   bool tuned_ = false, agrees_ = false, crowded_ = false;
   line to_;
   double expected_ = 0;
+  std::vector<std::string> notes_;
 };
 
 /// Proposes by expected improvement under a forest of extremely randomised trees, a part of which is grown anew at each

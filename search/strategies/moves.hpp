@@ -46,7 +46,7 @@ public:
   std::span<const told_trial> items() const noexcept { return items_; }
   /// What a model learns, for each item: 0 at the middle of the measured costs, -1 at the best, above the middle
   /// compressed by log(1 + x): how bad the bad ones are matters less than where the good ones lie. Failures count as
-  /// worse than the middle; a censored value counts as its bound, or as the middle where that is worse.
+  /// worse than the middle; a censored value counts as its bound.
   std::vector<double> targets() const;
   /// The cost that has this target among the items as they are now. @pre one of them is measured or censored
   double cost_of(double target) const;

@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdio>
+#include <deque>
 #include <map>
+#include <string>
 
 namespace attune::search {
 namespace {
 
 constexpr std::size_t portfolio_rows = 200;
-constexpr std::size_t sole_until = 30;
+constexpr std::size_t sole_until = 30, notes_at_most = 32;
 
 /// Trials before a model is asked: enough to see each parameter move, not more than a part of a small budget.
 std::size_t starts(const space& over, const strategy_options& o) {
@@ -55,6 +59,7 @@ public:
     return p;
   }
   std::optional<forecast> last_forecast() const override { return said_; }
+  std::vector<std::string> take_notes() override { return gp_.take_notes(); }
   void learn(const ledger& all, random_engine& rng) override {
     data_.take(all.told().back(), rng);
     elite_.take(all.told().back());
@@ -104,6 +109,13 @@ public:
     if (from == origin_.end()) return;
     credit_[from->second].take(all.best() == &t);
     origin_.erase(from);
+    if (all.told().size() >= sole_until) say_shares();
+  }
+  std::vector<std::string> take_notes() override {
+    auto out = gp_.take_notes();
+    out.insert(out.end(), notes_.begin(), notes_.end());
+    notes_.clear();
+    return out;
   }
 
 private:
@@ -131,12 +143,34 @@ private:
     return local;
   }
 
+  /// A note where a share has moved by a tenth of all since the last one.
+  void say_shares() {
+    double total = 0, moved = 0;
+    for (const auto& c : credit_) total += c.weight();
+    std::array<double, 3> share{};
+    for (std::size_t a = 0; a < share.size(); ++a) {
+      share[a] = credit_[a].weight() / total;
+      moved = std::max(moved, std::abs(share[a] - said_shares_[a]));
+    }
+    if (moved < 0.1) return;
+    said_shares_ = share;
+    char text[128];
+    std::snprintf(
+        text, sizeof text,
+        "shares of the trials, by what finds a new best: process %.0f %%, forest %.0f %%, local moves %.0f %%",
+        share[gaussian] * 100, share[forest] * 100, share[local] * 100);
+    notes_.emplace_back(text);
+    if (notes_.size() > notes_at_most) notes_.pop_front();
+  }
+
   gp_chooser gp_;
   opening start_;
   forest_chooser forest_;
   training_set data_{portfolio_rows};
   elite_set elite_{8};
   std::array<credit, 3> credit_{credit{0.9}, credit{0.06}, credit{0.06}};
+  std::array<double, 3> said_shares_{};
+  std::deque<std::string> notes_;
   std::map<point, arm> origin_; ///< what is pending, and whose idea it was
   std::optional<forecast> said_;
 };

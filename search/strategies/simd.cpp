@@ -15,10 +15,11 @@ ATTUNE_INLINE double dot_body(const double* a, const double* b, std::size_t n) {
   return (((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))) + rest;
 }
 
-ATTUNE_INLINE void squares_body(float x, const float* column, std::size_t n, float* r2) {
+ATTUNE_INLINE void squares_body(float x, const float* column, std::size_t n, float* r2, float* each) {
   for (std::size_t i = 0; i < n; ++i) {
-    const float d = x - column[i];
-    r2[i] += d * d;
+    const float d = x - column[i], s = d * d;
+    r2[i] += s;
+    each[i] += 1.0f / (1.0f + s);
   }
 }
 
@@ -26,10 +27,11 @@ ATTUNE_INLINE void unequal_body(float x, float weight, const float* column, std:
   for (std::size_t i = 0; i < n; ++i) r2[i] += column[i] != x ? weight : 0.0f;
 }
 
-ATTUNE_INLINE void covariances_body(const float* r2, float a, std::size_t n, float* k, float* sum) {
+ATTUNE_INLINE void covariances_body(const float* r2, const float* each, float p, float q, float a, std::size_t n,
+                                    float* k, float* sum) {
   for (std::size_t i = 0; i < n; ++i) {
     const float b = 1.0f + r2[i] * 0.25f;
-    k[i] = 1.0f / (b * b);
+    k[i] = p / (b * b) + q * each[i];
     sum[i] += a * k[i];
   }
 }
@@ -63,12 +65,15 @@ ATTUNE_INLINE void solve_body(const float* l, const float* inverse, std::size_t 
 #define ATTUNE_VARIANT(name, attribute)                                                                              \
   namespace name {                                                                                                   \
   attribute double dot(const double* a, const double* b, std::size_t n) { return dot_body(a, b, n); }                \
-  attribute void add_squares(float x, const float* c, std::size_t n, float* r2) { squares_body(x, c, n, r2); }       \
+  attribute void add_squares(float x, const float* c, std::size_t n, float* r2, float* each) {                       \
+    squares_body(x, c, n, r2, each);                                                                                 \
+  }                                                                                                                  \
   attribute void add_unequal(float x, float w, const float* c, std::size_t n, float* r2) {                           \
     unequal_body(x, w, c, n, r2);                                                                                    \
   }                                                                                                                  \
-  attribute void covariances(const float* r2, float a, std::size_t n, float* k, float* sum) {                        \
-    covariances_body(r2, a, n, k, sum);                                                                              \
+  attribute void covariances(const float* r2, const float* each, float p, float q, float a, std::size_t n, float* k, \
+                             float* sum) {                                                                           \
+    covariances_body(r2, each, p, q, a, n, k, sum);                                                                  \
   }                                                                                                                  \
   attribute void solve(const float* l, const float* inverse, std::size_t n, float* v, std::size_t width, float* e) { \
     solve_body(l, inverse, n, v, width, e);                                                                          \

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
+#include <string_view>
 
 using namespace attune;
 using namespace attune::search;
@@ -134,5 +136,31 @@ BOOST_AUTO_TEST_CASE(similar_tasks_are_believed_and_shuffled_ones_are_not) {
     }
     gp.look(data);
     BOOST_TEST(gp.trust() == 0.0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_decided_about_similar_tasks_is_said) {
+  const auto t = task();
+  for (const bool shuffled : {false, true}) {
+    strategy_options o;
+    o.budget = 140;
+    o.prior = records(*t.over, 200, shuffled);
+    const auto s = *make_strategy("auto", t.over, o);
+    std::vector<std::string> notes;
+    for (int k = 0; k < 140; ++k) {
+      const auto p = s->ask();
+      BOOST_REQUIRE(p.has_value());
+      s->tell(*p, {observation::status::measured, cost(*p, 0, 1)});
+      for (auto& n : s->take_notes()) notes.push_back(std::move(n));
+    }
+    const auto says = [&](std::string_view what) {
+      return std::count_if(notes.begin(), notes.end(),
+                           [&](const std::string& n) { return n.find(what) != std::string::npos; });
+    };
+    BOOST_TEST(says("similar tasks are believed") == (shuffled ? 0 : 1));
+    BOOST_TEST(says("it misleads") == (shuffled ? 1 : 0));
+    BOOST_TEST(says("own results say more") == (shuffled ? 0 : 1));
+    BOOST_TEST(says("shares of the trials") >= 1);
+    BOOST_TEST(s->take_notes().empty());
   }
 }
