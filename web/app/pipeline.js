@@ -171,5 +171,5 @@ export function pipelineView(app) {
   const flowCard = card('From proposal to told', 'How many trials are at each step now, how many have passed it, and how long they took. Credits hold back the strategy: nothing piles up.', 'w12', flow);
   const plots = [throughput, time, failures];
   const el = h('div', { class: 'grid' }, h('div', { class: 'w12' }, strip), flowCard, throughput.el, h('div', { class: 'w4', style: { display: 'grid', gap: '16px' } }, time.el, failures.el), trials);
-  return { el, update(heavy) { strip.update(); const stages = stageCards(app); flow.style.setProperty('--stages', stages.length); flow.replaceChildren(...stages); if (heavy) { fill(); plots.forEach((p) => p.draw()); } } };
+  return { el, update(heavy) { strip.update(); const stages = stageCards(app); flow.style.setProperty('--stages', stages.length > 8 ? 5 : stages.length); flow.replaceChildren(...stages); if (heavy) { fill(); plots.forEach((p) => p.draw()); } } };
 }
