@@ -72,6 +72,7 @@ std::uint64_t event_queue::take(std::vector<event>& into) {
   into.clear();
   const std::lock_guard guard(lock_);
   into.swap(waiting_);
+  waiting_.reserve(into.size() / 2); // as much as now is likely to come again
   told_ = notice::when::never;
   return std::exchange(lost_, 0);
 }

@@ -32,6 +32,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -267,8 +268,26 @@ struct event {
   report_ptr report{};                        ///< with session_ended: what it came to
   std::optional<search::foreseen> expected{}; ///< with proposed: what the strategy's model takes for its value
 };
+/// Events that nobody changes any more, in their order: however many have them, they are there once.
+class event_list {
+public:
+  using const_iterator = std::vector<event>::const_iterator;
+  event_list() = default;
+  event_list(std::vector<event> all) : all_(std::make_shared<const std::vector<event>>(std::move(all))) {}
+  event_list(std::initializer_list<event> all) : event_list(std::vector<event>(all)) {}
+
+  const_iterator begin() const noexcept { return all_ ? all_->begin() : const_iterator(); }
+  const_iterator end() const noexcept { return all_ ? all_->end() : const_iterator(); }
+  std::size_t size() const noexcept { return all_ ? all_->size() : 0; }
+  bool empty() const noexcept { return size() == 0; }
+  /// @pre i < size()
+  const event& operator[](std::size_t i) const { return (*all_)[i]; }
+
+private:
+  std::shared_ptr<const std::vector<event>> all_;
+};
 struct event_batch {
-  std::vector<event> items;
+  event_list items;
 };
 
 /// What the monitor has seen since somebody first watched.

@@ -1,7 +1,8 @@
 #include "actors/monitor.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <cstddef>
+#include <utility>
 
 namespace attune::actors {
 
@@ -63,15 +64,38 @@ const char* to_string(event_kind k) noexcept {
 
 namespace {
 
-void pass_events(monitor_actor::stateful_pointer<monitor_state> self, event_batch batch) {
+/// A batch far longer than what a snapshot shows is not kept whole.
+constexpr std::size_t whole_most = 4 * recent_events;
+
+void keep(monitor_state& s, const event_batch& batch) {
+  const auto& all = batch.items;
+  if (all.size() > whole_most)
+    s.recent.push_back({std::vector<event>(all.end() - recent_events, all.end())});
+  else
+    s.recent.push_back(batch);
+  s.kept += s.recent.back().items.size();
+  while (s.kept - s.recent.front().items.size() >= recent_events) {
+    s.kept -= s.recent.front().items.size();
+    s.recent.pop_front();
+  }
+}
+
+void pass_events(monitor_actor::stateful_pointer<monitor_state> self, const event_batch& batch) {
   auto& s = self->state;
   for (const auto& e : batch.items) ++s.counts[static_cast<std::size_t>(e.kind)];
-  const std::size_t fresh = std::min(batch.items.size(), recent_events);
-  while (s.recent.size() + fresh > recent_events) s.recent.pop_front();
-  s.recent.insert(s.recent.end(), batch.items.end() - static_cast<std::ptrdiff_t>(fresh), batch.items.end());
-  // The last watcher gets them as they are; each other one a copy.
-  for (std::size_t i = 0; i < s.watchers.size(); ++i)
-    self->send(s.watchers[i], atom::note::value, i + 1 < s.watchers.size() ? batch : std::move(batch));
+  keep(s, batch);
+  for (const auto& w : s.watchers) self->send(w, atom::note::value, batch);
+}
+
+std::vector<event> recent_of(const monitor_state& s) {
+  std::vector<event> out;
+  std::size_t skip = s.kept > recent_events ? s.kept - recent_events : 0;
+  for (const auto& batch : s.recent) {
+    const auto from = std::min(skip, batch.items.size());
+    out.insert(out.end(), batch.items.begin() + static_cast<std::ptrdiff_t>(from), batch.items.end());
+    skip -= from;
+  }
+  return out;
 }
 
 } // namespace
@@ -86,12 +110,12 @@ monitor_actor::behavior_type monitor(monitor_actor::stateful_pointer<monitor_sta
       [self](atom::note, const event_batch& batch) { pass_events(self, batch); },
       [self](atom::flush) {
         if (!self->state.queue) return;
-        event_batch batch;
-        if (const auto lost = self->state.queue->take(batch.items); lost > 0)
-          batch.items.push_back({event_kind::decided, 0, nullptr, nullptr,
-                                 std::to_string(lost) + " events came faster than they could be passed on",
-                                 batch.items.empty() ? nanoseconds(0) : batch.items.back().at});
-        if (!batch.items.empty()) pass_events(self, std::move(batch));
+        std::vector<event> all;
+        if (const auto lost = self->state.queue->take(all); lost > 0)
+          all.push_back({event_kind::decided, 0, nullptr, nullptr,
+                         std::to_string(lost) + " events came faster than they could be passed on",
+                         all.empty() ? nanoseconds(0) : all.back().at});
+        if (!all.empty()) pass_events(self, {std::move(all)});
       },
       [self](atom::subscribe, const watcher_actor& w) {
         self->monitor(w);
@@ -104,7 +128,7 @@ monitor_actor::behavior_type monitor(monitor_actor::stateful_pointer<monitor_sta
         monitor_snapshot out;
         for (std::size_t i = 0; i < self->state.counts.size(); ++i)
           if (self->state.counts[i] > 0) out.counts.emplace_back(static_cast<event_kind>(i), self->state.counts[i]);
-        out.recent.assign(self->state.recent.begin(), self->state.recent.end());
+        out.recent = recent_of(self->state);
         return out;
       },
   };

@@ -18,7 +18,8 @@ struct monitor_state {
   std::shared_ptr<event_queue> queue;
   std::vector<watcher_actor> watchers;
   std::array<std::uint64_t, 32> counts{};
-  std::deque<event> recent;
+  std::deque<event_batch> recent; ///< as they came, so that nothing is copied; recent_events and some more
+  std::size_t kept = 0;           ///< events in these
   static inline const char* name = "monitor";
 };
 

@@ -1,7 +1,7 @@
-// What looking on costs a search whose trials cost nothing: trials a second with nobody watching, with a watcher that
-// does nothing, and with a dashboard that has followers on loopback. In turns, and as the ratio of neighbours, so that
-// the machine's load falls on all alike. With a RATE, trials are not begun faster than that.
-//   watch_bench [TRIALS] [FOLLOWERS] [ROUNDS] [RATE]
+// What looking on costs a search whose trials cost nothing: trials a second with nobody watching, with IDLE watchers
+// that do nothing, and with a dashboard that has followers on loopback. In turns, and as the ratio of neighbours, so
+// that the machine's load falls on all alike. With a RATE, trials are not begun faster than that.
+//   watch_bench [TRIALS] [FOLLOWERS] [ROUNDS] [RATE] [IDLE]
 #include "actors/engine.hpp"
 #include "actors/messages.hpp"
 #include "web/dashboard.hpp"
@@ -80,7 +80,7 @@ double cpu_seconds() {
          static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
 }
 
-/// `followers`: less than none: nobody watches; none: one that does nothing.
+/// `followers`: less than none: so many that do nothing; none: nobody watches.
 outcome_of_run run(std::uint64_t trials, int followers, std::uint64_t seed, double most, std::uint64_t& bytes) {
   std::unique_ptr<web::dashboard> board;
   std::vector<std::jthread> all;
@@ -92,7 +92,7 @@ outcome_of_run run(std::uint64_t trials, int followers, std::uint64_t seed, doub
     options.in_flight = 2048;
     options.inline_callables = true;
     auto e = need(actors::engine::start(options));
-    if (followers == 0) e->subscribe([](const actors::event_batch&) {});
+    for (int i = followers; i < 0; ++i) e->subscribe([](const actors::event_batch&) {});
     if (followers > 0) {
       board = need(web::dashboard::start({}, {}));
       for (int i = 0; i < followers; ++i)
@@ -141,17 +141,18 @@ int main(int argc, char** argv) {
   const int followers = argc > 2 ? std::atoi(argv[2]) : 10;
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 5;
   const double rate = argc > 4 ? std::atof(argv[4]) : 0;
+  const int idle_watchers = argc > 5 ? std::atoi(argv[5]) : 1;
   std::vector<double> base, idle, watched, base_cpu, idle_cpu, watched_cpu;
   std::uint64_t bytes = 0;
   for (int i = 0; i < rounds; ++i) {
     const auto seed = static_cast<std::uint64_t>(i) + 1;
     std::uint64_t none = 0;
     // Each between two of those that nobody watches.
-    const auto before = run(trials, -1, seed, rate, none);
-    const auto nothing = run(trials, 0, seed, rate, none);
-    const auto between = run(trials, -1, seed, rate, none);
+    const auto before = run(trials, 0, seed, rate, none);
+    const auto nothing = run(trials, -idle_watchers, seed, rate, none);
+    const auto between = run(trials, 0, seed, rate, none);
     const auto followed = run(trials, followers, seed, rate, bytes);
-    const auto behind = run(trials, -1, seed, rate, none);
+    const auto behind = run(trials, 0, seed, rate, none);
     for (const auto& b : {before, between, behind}) {
       base.push_back(b.rate);
       base_cpu.push_back(b.cpu * 1e6);
@@ -162,7 +163,7 @@ int main(int argc, char** argv) {
     watched_cpu.push_back(followed.cpu * 1e6);
   }
   std::printf("nobody watching: %.0f trials a second, %.1f us of CPU a trial\n", middle(base), middle(base_cpu));
-  std::printf("a watcher that does nothing: %+.1f %% (%+.1f to %+.1f), %.1f us of CPU a trial\n", middle(idle),
+  std::printf("%d that do nothing: %+.1f %% (%+.1f to %+.1f), %.1f us of CPU a trial\n", idle_watchers, middle(idle),
               *std::min_element(idle.begin(), idle.end()), *std::max_element(idle.begin(), idle.end()),
               middle(idle_cpu));
   std::printf("a dashboard with %d followers: %+.1f %% (%+.1f to %+.1f), %.1f us of CPU a trial, %.1f MB told to all\n",

@@ -5,6 +5,7 @@
 #include "cli/interrupts.hpp"
 #include "cli/json.hpp"
 #include "cli/plan.hpp"
+#include "cli/played_report.hpp"
 #include "cli/recorded_table.hpp"
 #include "cli/render.hpp"
 #include "cli/replay_runs.hpp"
@@ -104,8 +105,6 @@ int conclude(const std::vector<contestant>& all, const std::string& about, json 
 }
 
 int compare_recorded(const compare_options& options, const storage::recorded_space& recorded, output& io) {
-  if (!options.output.empty())
-    return io.fail({errc::invalid_spec, "--output has no effect on a recorded space: it makes no session", {}});
   const auto space = table_of(recorded);
   if (!space) return io.fail({errc::invalid_spec, space.err().message, options.what});
   if (space->valid() == 0) {
@@ -116,8 +115,9 @@ int compare_recorded(const compare_options& options, const storage::recorded_spa
   const double optimum = space->optimum();
   const auto random = search::expected_random(*space, trials);
   std::vector<contestant> all;
+  std::vector<played_strategy> played;
   for (const auto& name : options.strategies) {
-    const auto runs = play_seeds(*space, name, options.seed, options.seeds, trials, 1);
+    auto runs = play_seeds(*space, name, options.seed, options.seeds, trials, 1);
     if (!runs) return io.fail(runs.err());
     contestant c{name, {}, {}, 0};
     for (const auto& r : *runs) {
@@ -129,8 +129,12 @@ int compare_recorded(const compare_options& options, const storage::recorded_spa
       c.scores.push_back(search::score(*space, r.best, random, trials));
     }
     all.push_back(std::move(c));
+    played.push_back({name, options.seed, std::move(*runs)});
   }
   const auto name = options.what.substr(options.what.rfind('/') + 1);
+  if (!options.output.empty())
+    if (const auto wrote = write_played(options.output, name, recorded, *space, played); !wrote)
+      return io.fail(wrote.err());
   return conclude(all, name + ": best ÷ optimum after " + std::to_string(trials) + " trials",
                   {{"space", name}, {"trials", trials}, {"seeds", options.seeds}, {"optimum", optimum}}, goal::minimize,
                   {}, io);
@@ -256,7 +260,7 @@ command_spec compare_command() {
   c.value("--seeds", "N", w->seeds, "Runs of each strategy (10)");
   c.value("--seed", "N", w->seed, "The first run's seed (1)");
   c.value("--trials", "N", w->trials, "Trials of each run (the spec's; 200 of a recorded space)");
-  c.value("-o,--output", "FILE", w->output, "Write the report of all sessions (of a spec)");
+  c.value("-o,--output", "FILE", w->output, "Write the report of all runs as one HTML file");
   c.more = R"help(A spec is measured: each run is a session of the store as attune tune makes it, and what
 one run has measured no other measures again. The same command goes on where it was
 stopped. A recorded space is played: its numbers are those of attune replay.

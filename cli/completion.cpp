@@ -55,6 +55,58 @@ std::string bash(const command_spec& program) {
   return out;
 }
 
+/// In single quotes, for zsh.
+std::string zsh_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+/// A shell array `name` of "word:what it is".
+std::string zsh_list(const char* name, const std::vector<std::pair<std::string, std::string>>& all) {
+  std::string out = std::string("local -a ") + name + "=(";
+  for (const auto& [word, about] : all) out += "\n    " + zsh_quoted(word + ":" + about);
+  return out + ")\n";
+}
+
+std::string zsh_commands(const command_spec& of) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& c : of.below) all.emplace_back(c.name, c.about);
+  return zsh_list("commands", all) + "_describe -t commands command commands\n";
+}
+
+/// What stands behind a command: what begins with a dash is an option, all else is a file.
+std::string zsh_options(const command_spec& of) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [name, o] : long_names(of.options)) all.emplace_back(name, o->about);
+  for (const auto& [name, o] : long_names(common_options(of))) all.emplace_back(name, o->about);
+  return zsh_list("options", all) + "if [[ $PREFIX == -* ]]; then _describe -o option options; else _files; fi\n";
+}
+
+std::string zsh(const command_spec& program) {
+  std::string out = "#compdef attune\n"
+                    "# attune completion zsh: source it, or put it as _attune into a folder of $fpath.\n"
+                    "_attune() {\n"
+                    "if (( CURRENT == 2 )); then\nif [[ $PREFIX == -* ]]; then\n" +
+                    zsh_options(program) + "else\n" + zsh_commands(program) +
+                    "fi\nreturn\nfi\n"
+                    "case $words[2] in\n";
+  for (const auto& c : program.below) {
+    out += c.name + ")\n";
+    if (c.below.empty()) {
+      out += zsh_options(c);
+    } else {
+      out += "if (( CURRENT == 3 )); then\n" + zsh_commands(c) + "else\ncase $words[3] in\n";
+      for (const auto& d : c.below) out += d.name + ")\n" + zsh_options(d) + ";;\n";
+      out += "esac\nfi\n";
+    }
+    out += ";;\n";
+  }
+  // The first time that zsh completes with a file of $fpath, it runs the file as the function.
+  return out + "esac\n}\n"
+               "if [[ ${funcstack[1]} == _attune ]]; then _attune \"$@\"; else compdef _attune attune; fi\n";
+}
+
 /// In single quotes, for fish.
 std::string quoted(const std::string& text) {
   std::string out = "'";
@@ -80,7 +132,7 @@ void fish(std::string& out, const command_spec& of, const std::string& where) {
 
 std::optional<std::string> completion_script(const std::string& shell, const command_spec& program) {
   if (shell == "bash") return bash(program);
-  if (shell == "zsh") return "#compdef attune\nautoload -U +X bashcompinit && bashcompinit\n" + bash(program);
+  if (shell == "zsh") return zsh(program);
   if (shell != "fish") return std::nullopt;
   std::string out = "# attune completion fish: put it into ~/.config/fish/completions/attune.fish\n";
   fish(out, program, "__fish_use_subcommand");
@@ -104,6 +156,7 @@ command_spec completion_command() {
   command_spec c{"completion", "Print a script that completes attune's commands for a shell"};
   c.place("SHELL", w->shell, "bash, zsh or fish");
   c.more = R"(  source <(attune completion bash)
+  source <(attune completion zsh)
   attune completion fish > ~/.config/fish/completions/attune.fish)";
   c.read = [w](const typed_line& line) -> reading {
     auto script = completion_script(w->shell, line.program);

@@ -40,12 +40,6 @@ json devices_json(nanoseconds wall, const search::tuning_times& t) {
   return out;
 }
 
-json metrics_json(const measurement& m) {
-  json out = json::object();
-  for (const auto& [name, v] : m.metrics) out[name] = number_json(v);
-  return out;
-}
-
 json failure_message(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
 } // namespace
@@ -74,7 +68,7 @@ json best_json(const configuration& config, const measurement& m, const metric_s
            {"spread", number_json(m.spread)},
            {"samples", std::move(samples)},
            {"record", record}};
-  if (!m.metrics.empty()) out["metrics"] = metrics_json(m);
+  if (!m.metrics.empty()) out["metrics"] = storage::metrics_json(m);
   return out;
 }
 
@@ -206,18 +200,13 @@ json record_json(const configuration& config, const outcome& result, const std::
            {"runner", result.runner},
            {"at", rfc3339(result.at)},
            {"record", record}};
-  if (result.around != conditions{})
-    out["conditions"] = {{"runs_beside", result.around.runs_beside},
-                         {"builds_beside", result.around.builds_beside},
-                         {"drift", result.around.drift ? number_json(*result.around.drift) : json(nullptr)},
-                         {"correction", number_json(result.around.correction)},
-                         {"disturbed", result.around.disturbed}};
+  if (result.around != conditions{}) out["conditions"] = storage::conditions_json(result.around);
   if (const auto* m = result.measured()) {
     out["value"] = number_json(m->value);
     out["spread"] = number_json(m->spread);
     for (const double s : m->samples) out["samples"].push_back(number_json(s));
     out["rejected"] = m->rejected;
-    if (!m->metrics.empty()) out["metrics"] = metrics_json(*m);
+    if (!m->metrics.empty()) out["metrics"] = storage::metrics_json(*m);
   } else if (const auto* f = result.failed()) {
     out["failure"] = to_string(f->kind);
     out["message"] = failure_message(f->message);

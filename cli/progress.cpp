@@ -166,7 +166,8 @@ std::string render_bar(const progress_view& v, const display_style& style) {
   if (v.cached > 0) parts.push_back({std::to_string(v.cached) + " cached", "", 5});
   if (failed > 0) parts.push_back({failures_text(v.failed), "33", 6});
   if (const auto work = work_text(v); !work.empty()) parts.push_back({work, "", 0});
-  if (const auto left = time_left(v)) parts.push_back({human_duration(*left) + " left", "", 7});
+  if (const auto left = time_left(v); left && left->count() > 0)
+    parts.push_back({human_duration(*left) + " left", "", 7});
   if (!v.note.empty()) parts.push_back({v.note, "33", 10});
   const auto width_of = [&] {
     std::size_t n = 0;
@@ -207,7 +208,7 @@ std::string render_line(const progress_view& v) {
   if (v.cached > 0) out += ", " + std::to_string(v.cached) + " cached";
   if (const auto f = failures_text(v.failed); !f.empty()) out += ", " + f;
   if (const auto r = rate_text(v.rate); !r.empty()) out += ", " + r;
-  if (const auto left = time_left(v)) out += ", " + human_duration(*left) + " left";
+  if (const auto left = time_left(v); left && left->count() > 0) out += ", " + human_duration(*left) + " left";
   if (!v.note.empty()) out += ", " + v.note;
   return out;
 }

@@ -83,9 +83,7 @@ int run_report(const report_options& options, const std::string& folder, output&
     if (!file) return io.fail({errc::io, "cannot be written", options.output});
   }
   std::ostream& to = options.output == "-" ? io.out() : file;
-  web::model_cursor whole;
-  web::write_report(to, "Attune: " + title, shown.json(whole, nanoseconds(0)),
-                    "{\"store\":" + *figures + ",\"lives\":{" + lives + "}}");
+  web::write_report(to, "Attune: " + title, shown, "{\"store\":" + *figures + ",\"lives\":{" + lives + "}}");
   to.flush();
   if (!to) return io.fail({errc::io, "cannot be written", options.output});
   if (io.json())

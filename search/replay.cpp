@@ -88,12 +88,14 @@ result<replay_run> replay(const replay_table& table, std::string_view name, cons
     const flight done = flying.top();
     flying.pop();
     now = done.ends;
-    const auto& r = table.results[static_cast<std::size_t>(*table.over->index_of(done.at))];
+    const auto index = static_cast<std::size_t>(*table.over->index_of(done.at));
+    const auto& r = table.results[index];
     observation o;
     if (r.value) {
       o = {observation::status::measured, *r.value * s};
       if (std::isnan(best) || *r.value * s < best * s) best = *r.value;
     }
+    out.steps.push_back({index, now});
     out.best.push_back(best);
     const auto t0 = options.clock != nullptr ? options.clock->monotonic() : nanoseconds{0};
     plays.tell(done.at, o);

@@ -44,7 +44,13 @@ struct replay_options {
 
 /// One strategy's run.
 struct replay_run {
-  std::vector<double> best; ///< after each trial, in the order in which they ended; NaN while nothing valid was found
+  /// A trial: the configuration's index in the table, and when it ended.
+  struct step {
+    std::size_t at = 0;
+    double ended_s = 0; ///< virtual
+  };
+  std::vector<step> steps;                   ///< in the order in which they ended
+  std::vector<double> best;                  ///< after each of them; NaN while nothing valid was found
   std::uint64_t duplicates = 0, invalid = 0; ///< proposals that break the strategies' contract
   double overhead_s = 0;                     ///< in ask and tell
   double virtual_s = 0;                      ///< when the last trial ended

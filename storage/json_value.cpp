@@ -41,6 +41,20 @@ nlohmann::ordered_json config_json(const configuration& c, std::size_t most) {
   return out;
 }
 
+nlohmann::ordered_json metrics_json(const measurement& m) {
+  auto out = nlohmann::ordered_json::object();
+  for (const auto& [name, v] : m.metrics) out[name] = number_json(v);
+  return out;
+}
+
+nlohmann::ordered_json conditions_json(const conditions& c) {
+  return {{"runs_beside", c.runs_beside},
+          {"builds_beside", c.builds_beside},
+          {"drift", c.drift ? number_json(*c.drift) : nlohmann::ordered_json(nullptr)},
+          {"correction", number_json(c.correction)},
+          {"disturbed", c.disturbed}};
+}
+
 std::string dump(const nlohmann::ordered_json& what) {
   return what.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/configuration.hpp"
+#include "core/measurement.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -20,6 +21,9 @@ nlohmann::ordered_json value_json(const value& v, std::size_t most = std::string
 nlohmann::ordered_json arguments_json(const arguments& args, std::size_t most = std::string_view::npos);
 /// `{"tile_m": 32, …}` in the order of declaration; absent parameters are left out.
 nlohmann::ordered_json config_json(const configuration& c, std::size_t most = std::string_view::npos);
+/// The cleaned values of the further metrics, by name.
+nlohmann::ordered_json metrics_json(const measurement& m);
+nlohmann::ordered_json conditions_json(const conditions& c);
 
 /// The text of a document: one line, bytes that are not UTF-8 replaced.
 std::string dump(const nlohmann::ordered_json& what);

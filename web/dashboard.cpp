@@ -8,6 +8,7 @@
 #include "web/server.hpp"
 #include "web/stored.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -35,7 +36,12 @@ struct dashboard::impl {
 
   std::mutex waiting_lock; ///< of these
   std::condition_variable came;
-  std::vector<actors::event> waiting;
+  struct some { ///< the first events of a batch
+    actors::event_batch of;
+    std::size_t count = 0;
+  };
+  std::vector<some> waiting;
+  std::size_t events_waiting = 0; ///< in these
   std::uint64_t lost = 0;
   bool ending = false;
 
@@ -69,7 +75,14 @@ struct dashboard::impl {
   void tell() { views->add(shown->json(told, now())); }
 
   void feed_model() {
-    std::vector<actors::event> batch;
+    std::vector<some> batches;
+    const auto each = [&batches](const auto& visit) {
+      for (const auto& b : batches)
+        for (std::size_t k = 0; const auto& e : b.of.items) {
+          if (k++ == b.count) break;
+          visit(e);
+        }
+    };
     bool changed = false;
     nanoseconds told_at{0};
     for (;;) {
@@ -82,24 +95,24 @@ struct dashboard::impl {
         else
           came.wait(guard, ready);
         if (ending) return;
-        batch.clear();
-        batch.swap(waiting);
+        batches.clear();
+        batches.swap(waiting);
+        events_waiting = 0;
         if (lost > 0) {
           const std::lock_guard model_guard(model_lock);
           shown->note_lost(std::exchange(lost, 0));
         }
       }
       const bool watched = http && http->watchers() > 0;
-      if (!batch.empty()) {
+      if (!batches.empty()) {
         const std::lock_guard guard(model_lock);
-        for (const auto& e : batch) {
+        each([this](const actors::event& e) {
           recall(e);
           shown->take(e);
-        }
+        });
         changed = true;
       }
-      if (http && http->event_watchers() > 0)
-        for (const auto& e : batch) events->add(event_json(e));
+      if (http && http->event_watchers() > 0) each([this](const actors::event& e) { events->add(event_json(e)); });
       if (changed && watched && now() - told_at >= options.every) {
         const std::lock_guard guard(model_lock);
         tell();
@@ -209,13 +222,13 @@ dashboard::~dashboard() {
 void dashboard::take(const actors::event_batch& batch) {
   auto& i = *impl_;
   const std::lock_guard guard(i.waiting_lock);
-  for (const auto& e : batch.items) {
-    if (i.waiting.size() < i.options.waiting_most)
-      i.waiting.push_back(e);
-    else
-      ++i.lost;
-  }
-  if (i.waiting.size() == batch.items.size()) i.came.notify_one();
+  const std::size_t all = batch.items.size();
+  const std::size_t fit = std::min(all, i.options.waiting_most - std::min(i.options.waiting_most, i.events_waiting));
+  i.lost += all - fit;
+  if (fit == 0) return;
+  i.waiting.push_back({batch, fit});
+  i.events_waiting += fit;
+  if (i.waiting.size() == 1) i.came.notify_one();
 }
 
 status dashboard::add_stored_sessions(std::size_t most) {

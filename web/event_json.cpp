@@ -107,10 +107,7 @@ json outcome_json(const outcome& o, goal direction) {
     out["spread"] = number_json(m->spread);
     out["samples"] = samples_json(m->samples);
     if (m->rejected > 0) out["rejected"] = m->rejected;
-    if (!m->metrics.empty()) {
-      auto& further = out["metrics"] = json::object();
-      for (const auto& [name, v] : m->metrics) further[name] = number_json(v);
-    }
+    if (!m->metrics.empty()) out["metrics"] = storage::metrics_json(*m);
   } else if (const auto* b = o.bounded()) {
     out[direction == goal::minimize ? "at_least" : "at_most"] = number_json(b->value);
     out["against"] = number_json(b->against);
@@ -130,12 +127,7 @@ json outcome_json(const outcome& o, goal direction) {
   if (o.used.peak_bytes > 0) out["peak_bytes"] = o.used.peak_bytes;
   if (!o.runner.empty()) out["place"] = o.runner;
   if (o.at.count() > 0) out["ended"] = rfc3339(o.at);
-  if (o.around != conditions{})
-    out["conditions"] = {{"runs_beside", o.around.runs_beside},
-                         {"builds_beside", o.around.builds_beside},
-                         {"drift", o.around.drift ? number_json(*o.around.drift) : json(nullptr)},
-                         {"correction", number_json(o.around.correction)},
-                         {"disturbed", o.around.disturbed}};
+  if (o.around != conditions{}) out["conditions"] = storage::conditions_json(o.around);
   if (!o.notes.empty()) {
     auto& notes = out["notes"] = json::array();
     for (std::size_t i = 0; i < o.notes.size() && i < 16; ++i) notes.push_back(shortened(o.notes[i], 500));

@@ -84,8 +84,10 @@ std::string metrics_text(const model& of, const server_figures& server) {
                       "How long trials were in a stage; told: from the proposal to the end.", MetricType::Histogram);
   for (std::size_t i = 0; i < stage_count; ++i) {
     const auto& s = of.stages()[i];
-    const char* name = to_string(static_cast<stage>(i));
-    if (static_cast<stage>(i) != stage::told) put(in, count(s.in), {{"stage", name}});
+    const auto which = static_cast<stage>(i);
+    const char* name = to_string(which);
+    if (which == stage::propose) continue; // no trial is ever in it
+    if (which != stage::clean && which != stage::told) put(in, count(s.in), {{"stage", name}});
     auto& m = took.metric.emplace_back();
     m.label = {{"stage", name}};
     m.histogram.sample_count = s.took.count();

@@ -21,8 +21,8 @@ float in_s(nanoseconds d) { return static_cast<float>(seconds(d)); }
 } // namespace
 
 const char* to_string(stage s) noexcept {
-  static constexpr std::array<const char*, stage_count> names{"cache",  "flight", "queue", "build",
-                                                              "upload", "run",    "store", "told"};
+  static constexpr std::array<const char*, stage_count> names{"propose", "cache", "flight", "queue", "build",
+                                                              "upload",  "run",   "clean",  "store", "told"};
   return names[static_cast<std::size_t>(s)];
 }
 
@@ -233,6 +233,14 @@ void model::vacate(const actors::event& e, bool run) {
   if (spans_.size() > options_.spans_most) spans_.pop_front();
 }
 
+void model::pass(const actors::event& e, stage which, std::optional<nanoseconds> took) {
+  auto& s = stages_[static_cast<std::size_t>(which)];
+  ++s.entered;
+  ++s.left;
+  if (took) s.took.add(*took);
+  s.rate.add(e.at);
+}
+
 void model::move_on(const actors::event& e, std::optional<stage> to) {
   // Runs beside the search (references, finals) are seen at their places, not on the way.
   if (!e.what || e.what->why != purpose::search) return;
@@ -245,12 +253,7 @@ void model::move_on(const actors::event& e, std::optional<stage> to) {
     from.took.add(e.at - at->second.since);
     from.rate.add(e.at);
   }
-  if (to == stage::told) {
-    auto& end = stages_[static_cast<std::size_t>(stage::told)];
-    ++end.entered;
-    end.took.add(e.at - e.what->proposed);
-    end.rate.add(e.at);
-  }
+  if (to == stage::told) pass(e, stage::told, e.at - e.what->proposed);
   if (!to || *to == stage::told) {
     if (at != flights_.end()) flights_.erase(at);
     return;
@@ -340,6 +343,7 @@ void model::take(const actors::event& e) {
     break;
   case kind::proposed:
     session_of(e);
+    if (e.what && e.what->why == purpose::search) pass(e, stage::propose, std::nullopt);
     move_on(e, stage::cache);
     break;
   case kind::cache_hit:
@@ -387,6 +391,8 @@ void model::take(const actors::event& e) {
     decide(e, "quarantined");
     break;
   case kind::recorded:
+    if (e.what && e.what->why == purpose::search && e.result && e.result->phases.clean.count() > 0)
+      pass(e, stage::clean, e.result->phases.clean);
     vacate(e, false);
     vacate(e, true);
     break;

@@ -17,9 +17,10 @@
 
 namespace attune::web {
 
-/// Where a trial can be, in the order of its way.
-enum class stage : std::uint8_t { cache, flight, queue, build, upload, run, store, told };
-inline constexpr std::size_t stage_count = 8;
+/// Where a trial can be, in the order of its way. What is proposed is at once in the cache; what is cleaned up is
+/// counted under run until it is over: how long it took comes with the result.
+enum class stage : std::uint8_t { propose, cache, flight, queue, build, upload, run, clean, store, told };
+inline constexpr std::size_t stage_count = 10;
 const char* to_string(stage s) noexcept;
 
 /// How a trial of a session ended, as the columns have it: 0 measured, 1 stopped early, 2 + failure_kind.
@@ -215,6 +216,8 @@ private:
   double since_begin(nanoseconds at) const noexcept { return seconds(at - begin_); }
   session_view* session_of(const actors::event& e);
   void move_on(const actors::event& e, std::optional<stage> to);
+  /// Of a stage that is passed, not stayed in; `took`: where that is known.
+  void pass(const actors::event& e, stage which, std::optional<nanoseconds> took);
   void remember(const actors::event& e);
   void decide(const actors::event& e, const char* kind);
   std::uint16_t place_index(const std::string& name);

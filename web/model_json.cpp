@@ -1,3 +1,4 @@
+#include "storage/json_value.hpp"
 #include "web/event_json.hpp"
 #include "web/model.hpp"
 
@@ -16,6 +17,7 @@ static_assert(std::endian::native == std::endian::little, "rows() gives the page
 namespace {
 
 using nlohmann::ordered_json;
+using storage::number_json;
 
 /// Columns are long: their numbers are written straight into the text, with as many digits as they are worth.
 void put(std::string& out, double v, int digits) {
@@ -83,8 +85,6 @@ void put_rows(std::string& out, const trial_columns& r, std::size_t from) {
   out += "]}";
 }
 
-ordered_json finite(double d) { return std::isfinite(d) ? ordered_json(d) : ordered_json(nullptr); }
-
 /// The configuration of the best: the report's, else that of the row with its value (which an amendment may have
 /// moved).
 ordered_json best_config_json(const session_view& s) {
@@ -128,15 +128,15 @@ ordered_json head_json(const session_view& s) {
                    {"run_s", s.run_s},
                    {"in_flight", s.in_flight},
                    {"window", s.window},
-                   {"best", s.best ? finite(*s.best) : ordered_json(nullptr)},
+                   {"best", s.best ? number_json(*s.best) : ordered_json(nullptr)},
                    {"best_config", best_config_json(s)}};
   auto& endings = out["endings"] = ordered_json::object();
   for (std::size_t i = 0; i < s.endings.size(); ++i)
     if (s.endings[i] > 0) endings[ending_name(static_cast<std::uint8_t>(i))] = s.endings[i];
   if (s.report) {
     const auto& r = *s.report;
-    if (const auto times = actors::speedup(r)) out["speedup"] = finite(*times);
-    if (r.standard) out["default"] = finite(r.standard->result->measured()->value);
+    if (const auto times = actors::speedup(r)) out["speedup"] = number_json(*times);
+    if (r.standard) out["default"] = number_json(r.standard->result->measured()->value);
     out["final_runs"] = r.final_runs;
     out["repeated"] = r.repeated;
     out["time_s"] = {{"queue", seconds(r.times.queue)},   {"build", seconds(r.times.build)},
@@ -147,8 +147,8 @@ ordered_json head_json(const session_view& s) {
     for (const auto& one : r.side_by_side)
       finals.push_back({{"trial", one.which.number},
                         {"config", config_json(one.which.config)},
-                        {"value", finite(one.which.result->measured()->value)},
-                        {"spread", finite(one.which.result->measured()->spread)},
+                        {"value", number_json(one.which.result->measured()->value)},
+                        {"spread", number_json(one.which.result->measured()->spread)},
                         {"rounds", one.how.rounds},
                         {"winner", one.how.winner},
                         {"tied", one.how.tied},

@@ -871,15 +871,15 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     for (const auto& e : batch.items) {
       const task* of = e.what ? e.what->of.get() : nullptr;
       if (of != nullptr && !packages.contains(of)) continue;
-      const std::string config = e.what ? e.what->config.text() : std::string();
+      const auto config = [&e] { return e.what ? e.what->config.text() : std::string(); }; // of few is it asked
       switch (e.kind) {
       case kind::told:
         if (e.result && of && e.text != "cache")
           for (const auto& n : e.result->notes)
-            if (said[of].size() < 100 && said[of].insert(n).second) tell(of, config + ": " + n);
+            if (said[of].size() < 100 && said[of].insert(n).second) tell(of, config() + ": " + n);
         break;
       case kind::quarantined:
-        tell(of, "not tried again: " + config + ": " + e.text);
+        tell(of, "not tried again: " + config() + ": " + e.text);
         if (e.what)
           todo.push_back([this, what = e.what, why = e.text] {
             status kept;

@@ -1041,4 +1041,33 @@ BOOST_AUTO_TEST_CASE(whoever_watches_sees_each_step_of_a_trial_once_and_in_order
   g.drain();
 }
 
+BOOST_AUTO_TEST_CASE(watchers_share_one_batch_and_a_snapshot_has_the_last_events) {
+  boost_world g({.scheduling = with(1, 1, 1)});
+  std::vector<const event*> seen;
+  std::vector<caf::actor> watchers;
+  for (int i = 0; i < 3; ++i) {
+    auto w = g.system.spawn([&seen](watcher_actor::pointer) -> watcher_actor::behavior_type {
+      return {[&seen](atom::note, const event_batch& b) { seen.push_back(&b.items[0]); }};
+    });
+    BOOST_REQUIRE(g.ask<caf::ok_atom>(g.watch.to, atom::subscribe::value, w).has_value());
+    watchers.push_back(caf::actor_cast<caf::actor>(w));
+  }
+  std::size_t told = 0;
+  for (const std::size_t size : {1u, 700u, 1u, 9000u, 3u, 700u, 400u}) {
+    std::vector<event> all(size);
+    for (auto& e : all) e.at = nanoseconds(static_cast<std::int64_t>(told++));
+    caf::anon_send(g.watch.to, atom::note::value, event_batch{std::move(all)});
+    g.drain();
+    BOOST_REQUIRE_EQUAL(seen.size(), 3u);
+    BOOST_TEST((seen[0] == seen[1] && seen[1] == seen[2]));
+    seen.clear();
+    const auto s = g.ask<monitor_snapshot>(g.watch.to, atom::snapshot::value);
+    BOOST_REQUIRE_EQUAL(s->recent.size(), std::min<std::size_t>(told, recent_events));
+    for (std::size_t i = 0; i < s->recent.size(); ++i)
+      BOOST_REQUIRE(s->recent[s->recent.size() - 1 - i].at == nanoseconds(static_cast<std::int64_t>(told - 1 - i)));
+  }
+  for (const auto& w : watchers) caf::anon_send_exit(w, caf::exit_reason::kill);
+  g.drain();
+}
+
 BOOST_AUTO_TEST_SUITE_END()

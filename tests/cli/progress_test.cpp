@@ -48,6 +48,10 @@ BOOST_AUTO_TEST_CASE(shows_best_rate_cached_failed_by_kind_and_time_left) {
       "  19.4 s left");
   BOOST_TEST(render_line(busy()) == "gemm: 120/200 done, best 1.23 ms (tile_m=32), 40 cached, 8 failed (build_error 6, "
                                     "run_timeout 2), 4.1/s, 19.4 s left");
+  auto over = busy();
+  over.done = 200;
+  BOOST_TEST(render_line(over).ends_with("run_timeout 2), 4.1/s"));
+  BOOST_TEST(render_bar(over, {200, false, false}).find("left") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(leaves_out_the_least_important_where_there_is_no_room) {

@@ -167,21 +167,42 @@ BOOST_AUTO_TEST_CASE(strategies_are_compared_with_replays_numbers) {
   const auto file = s.write("space.json", R"({"kernel_name": "k", "tune_params_keys": ["x"], "tune_params": {"x": [)" +
                                               values + R"(]}, "cache": {)" + entries + "}}");
   const std::vector<std::string> how{"--trials", "50", "--seeds", "6", "--json"};
-  std::vector<std::string> replay{"replay", file, "--strategy", "grid,random"},
-      compare{"compare", file, "--strategies", "grid,random"};
+  const std::string strategies = "grid,random,genetic,auto";
+  std::vector<std::string> replay{"replay", file, "--strategy", strategies},
+      compare{"compare", file, "--strategies", strategies};
   replay.insert(replay.end(), how.begin(), how.end());
   compare.insert(compare.end(), how.begin(), how.end());
   const auto played = s.attune(replay), compared = s.attune(compare);
   BOOST_REQUIRE_MESSAGE(compared.exit == 0, compared.told());
   const auto p = played.document()["strategies"], c = compared.document()["strategies"];
-  for (const std::size_t k : {0u, 1u}) {
+  for (std::size_t k = 0; k < 4; ++k) {
     // To the last digit.
     BOOST_TEST(c[k]["score"]["mean"] == p[k]["score"]);
     BOOST_TEST(c[k]["best"]["mean"] == p[k]["best_over_optimum"]["50"]);
     BOOST_TEST(c[k]["runs"] == 6);
     BOOST_TEST(c[k]["best"]["low"].get<double>() <= c[k]["best"]["mean"].get<double>());
   }
-  BOOST_TEST(compared.document()["tests"].size() == 1u);
+  BOOST_TEST(compared.document()["tests"].size() == 6u);
+
+  // The same as a report: a session for each run, which ends with the run's best.
+  const auto written = s.attune({"compare", file, "--strategies", "grid,random", "--trials", "50", "--seeds", "6", "-o",
+                                 s.path("c.html"), "--json"});
+  BOOST_REQUIRE_MESSAGE(written.exit == 0, written.told());
+  BOOST_TEST(written.document()["strategies"][0] == c[0]);
+  const auto html = s.read("c.html");
+  const auto begin = html.find("id=\"attune-view\">") + 17;
+  const auto sessions = json::parse(html.substr(begin, html.find("</script>", begin) - begin))["sessions"];
+  BOOST_REQUIRE_EQUAL(sessions.size(), 12u);
+  for (std::size_t k = 0; k < 12; ++k) {
+    const auto& head = sessions[k]["head"];
+    BOOST_TEST(head["strategy"] == (k < 6 ? "grid" : "random"));
+    BOOST_TEST(head["seed"] == k % 6 + 1);
+    BOOST_TEST(sessions[k]["count"] == 50);
+    // The file's numbers are milliseconds, and its optimum is 1.
+    BOOST_TEST(head["best"].get<double>() * 1000 == c[k / 6]["runs_best"][k % 6].get<double>(),
+               boost::test_tools::tolerance(1e-12));
+  }
+  BOOST_TEST(s.attune({"compare", file, "--strategies", "grid", "--seeds", "1", "-o", s.path("no/c.html")}).exit == 3);
 }
 
 BOOST_AUTO_TEST_CASE(a_comparison_of_a_recorded_kernel_has_replays_numbers) {
@@ -246,6 +267,64 @@ BOOST_AUTO_TEST_CASE(a_shell_completes_what_the_program_knows) {
   BOOST_TEST(completed("attune tune a.y", 2) == "\n"); // files are the shell's
   BOOST_TEST(s.attune({"completion", "fish"}).out.find("-l trials -r") != std::string::npos);
   BOOST_TEST(s.attune({"completion", "tcsh"}).exit == 2);
+}
+
+/// zsh as it is, its completion system played: what the function offers.
+BOOST_AUTO_TEST_CASE(zsh_completes_what_the_program_knows) {
+  if (!std::filesystem::exists("/usr/bin/zsh")) {
+    BOOST_TEST_MESSAGE("no zsh here: its completion is not tested");
+    return;
+  }
+  const scenario s;
+  const auto script = s.attune({"completion", "zsh"});
+  BOOST_REQUIRE(script.exit == 0);
+  const auto file = s.write("_attune", script.out);
+  const auto offered = [&](const std::string& words, int at, bool by_name = false) {
+    const auto play =
+        "_describe() { print -l -- ${(P)@[-1]} }; _files() { print a file }; compdef() { print $2 by $1 }; "
+        "words=(" +
+        words + "); CURRENT=" + std::to_string(at) + "; PREFIX=${words[CURRENT]}; ";
+    // As zsh finds it in $fpath, or as it is sourced.
+    const auto call =
+        by_name ? "fpath=(" + s.folder() + " $fpath); autoload -U _attune; _attune" : "source " + file + "; _attune";
+    process shell({"/usr/bin/zsh", "-f", "-c", play + call}, s.folder());
+    const auto ended = shell.wait();
+    BOOST_TEST(ended.err == "");
+    return ended.out;
+  };
+  const auto has = [](const std::string& text, const std::string& line) {
+    return ("\n" + text).find("\n" + line) != std::string::npos;
+  };
+  for (const bool by_name : {true, false}) {
+    BOOST_TEST(has(offered("attune tu", 2, by_name), "tune:"), by_name);
+    BOOST_TEST(has(offered("attune db ver", 3, by_name), "verify:"));
+    BOOST_TEST(has(offered("attune tune a.yaml --tr", 4, by_name), "--trials:"));
+    BOOST_TEST(has(offered("attune token create --ro", 4, by_name), "--role:"));
+    BOOST_TEST(has(offered("attune tune a.y", 3, by_name), "a file\n"));
+  }
+  BOOST_TEST(has(offered("attune tu", 2), "attune by _attune\n"));
+}
+
+BOOST_AUTO_TEST_CASE(fish_completes_what_the_program_knows) {
+  if (!std::filesystem::exists("/usr/bin/fish")) {
+    BOOST_TEST_MESSAGE("no fish here: its completion is not tested");
+    return;
+  }
+  const scenario s;
+  const auto script = s.attune({"completion", "fish"});
+  BOOST_REQUIRE(script.exit == 0);
+  const auto file = s.write("attune.fish", script.out);
+  const auto offered = [&](const std::string& line) {
+    process shell({"/usr/bin/fish", "--no-config", "-c", "source " + file + "; complete -C '" + line + "'"}, s.folder(),
+                  {{"HOME", s.folder()}, {"PATH", "/usr/bin:/bin"}});
+    const auto ended = shell.wait();
+    BOOST_TEST(ended.err == "");
+    return ended.out;
+  };
+  BOOST_TEST(offered("attune tun").starts_with("tune\t"));
+  BOOST_TEST(offered("attune db ver").starts_with("verify\t"));
+  BOOST_TEST(offered("attune tune --trial").starts_with("--trials\t"));
+  BOOST_TEST(offered("attune token create --ro").starts_with("--role\t"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -70,7 +71,7 @@ struct browser::impl {
     if (!folder.empty()) std::filesystem::remove_all(folder, ec);
   }
 
-  json receive() {
+  json receive(const json& call) {
     for (;;) {
       if (const auto end = buffer.find('\0'); end != std::string::npos) {
         auto doc = json::parse(buffer.substr(0, end));
@@ -78,7 +79,8 @@ struct browser::impl {
         return doc;
       }
       pollfd p{out, POLLIN, 0};
-      if (::poll(&p, 1, 60'000) <= 0) throw std::runtime_error("the browser does not answer");
+      if (::poll(&p, 1, 60'000) <= 0)
+        throw std::runtime_error("for a minute the browser has said nothing, asked for " + call.dump().substr(0, 200));
       std::array<char, 65536> part;
       const auto n = ::read(out, part.data(), part.size());
       if (n <= 0) throw std::runtime_error("the browser has ended");
@@ -97,7 +99,7 @@ struct browser::impl {
       sent += static_cast<std::size_t>(n);
     }
     for (;;) {
-      auto doc = receive();
+      auto doc = receive(call);
       if (doc.value("id", 0) != id) {
         if (doc.contains("method")) events.push_back(std::move(doc));
         continue;
@@ -137,6 +139,7 @@ std::unique_ptr<browser> browser::start() {
     ::execl(path.c_str(), path.c_str(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--remote-debugging-pipe", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--disable-extensions",
+            "--disable-features=BackForwardCache,SpareRendererForSitePerProcess",
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--enable-precise-memory-info", profile.c_str(),
             "about:blank", static_cast<char*>(nullptr));
     ::_exit(127);
@@ -216,7 +219,7 @@ std::vector<std::string> browser::complaints(const std::string& allowed) {
 }
 
 double browser::renderer_mb() const {
-  double sum = 0;
+  double most = 0;
   std::error_code ec;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ec)) {
     std::ifstream line(entry.path() / "cmdline", std::ios::binary);
@@ -224,13 +227,18 @@ double browser::renderer_mb() const {
     if (words.find(impl_->folder) == std::string::npos || words.find("--type=renderer") == std::string::npos) continue;
     std::ifstream maps(entry.path() / "smaps_rollup");
     for (std::string name; maps >> name;)
-      if (double kb = 0; name == "Pss:" && maps >> kb) sum += kb / 1000;
+      if (double kb = 0; name == "Pss:" && maps >> kb) most = std::max(most, kb / 1000);
   }
-  return sum;
+  return most;
 }
 
 std::string browser::picture() {
-  return from_base64(impl_->send("Page.captureScreenshot", {{"format", "png"}})["data"]);
+  const auto size = impl_->send("Page.getLayoutMetrics")["cssContentSize"];
+  return from_base64(impl_->send(
+      "Page.captureScreenshot",
+      {{"format", "png"},
+       {"captureBeyondViewport", true},
+       {"clip", {{"x", 0}, {"y", 0}, {"width", size["width"]}, {"height", size["height"]}, {"scale", 1}}}})["data"]);
 }
 
 } // namespace attune::testing

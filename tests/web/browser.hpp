@@ -30,9 +30,10 @@ public:
   void key(const std::string& name, const std::string& code, int number);
   /// Errors on the console, exceptions, and requests for anything but `data:`, `blob:`, `file:` and `allowed`.
   std::vector<std::string> complaints(const std::string& allowed);
-  /// Memory of the processes that draw pages, MB: what is theirs alone, and their share of the rest (PSS).
+  /// Memory of the process that draws the page, MB: what is its alone, and its share of the rest (PSS). Of the
+  /// processes that draw, it is the largest: those of pages that were left are gone.
   double renderer_mb() const;
-  /// A picture of the window, PNG.
+  /// A picture of the whole page, however long, PNG.
   std::string picture();
 
 private:

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -294,21 +295,62 @@ BOOST_AUTO_TEST_CASE(a_report_needs_no_server) {
   const scratch_folder scratch;
   model shown(nanoseconds(0), nanoseconds(0));
   for (const auto& e : known_trials(of, 0, 30)) shown.take(e);
-  model_cursor fresh;
   const auto path = scratch.path() + "/report.html";
   {
     std::ofstream file(path);
-    write_report(file, "a report", shown.json(fresh, ms(0)),
+    write_report(file, "a report", shown,
                  R"({"store":null,"lives":{"1/2":{"trial":2,"key":"k","result":{"samples":[1,2,3]}}}})");
   }
   chromium->size(1366, 900);
   chromium->open("file://" + path);
   chromium->until("attune.firstPaint && attune.session()?.length === 30");
   BOOST_TEST(chromium->value("document.title").get<std::string>().find("gemm") != std::string::npos);
+  // The columns that stand packed in the file are those that a server tells as text.
+  model_cursor fresh;
+  const auto rows = nlohmann::json::parse(shown.json(fresh, ms(0)))["sessions"][0]["rows"];
+  const std::string plain = "].map((v) => Number.isNaN(v) ? null : v)";
+  for (const auto* name : {"n", "v", "e", "c", "x", "w"})
+    BOOST_TEST(chromium->value("[...attune.session().col('" + std::string(name) + "')" + plain) == rows[name], name);
+  for (std::size_t p = 0; p < rows["p"].size(); ++p)
+    BOOST_TEST(chromium->value("[...attune.session().param(" + std::to_string(p) + ")" + plain) == rows["p"][p]);
   for (const auto& view : views) show(view);
   chromium->value("attune.openTrial(1, 2)");
   chromium->until("document.querySelector('.drawer')?.innerText.includes('3 samples')");
   quiet("");
+}
+
+BOOST_AUTO_TEST_CASE(a_hundred_thousand_trials_are_shown_and_brushed) {
+  if (!there()) return;
+  constexpr int trials = 100'000;
+  const auto told = long_session(of, trials);
+  chromium->size(1366, 900);
+  const auto look_at = [&](const std::string& url) {
+    chromium->open("about:blank");
+    chromium->open(url);
+    chromium->until("attune.allPaint && attune.session()?.length === " + std::to_string(trials));
+    show("search");
+    chromium->until("document.querySelectorAll('.axes [role=slider]').length === 11");
+    // tile_m = 0: a fifth of them.
+    chromium->value("document.querySelector('.axes [role=slider]').focus()");
+    chromium->key("ArrowUp", "ArrowUp", 38);
+    chromium->until("/^(19|20),[0-9]{3} trials, best/.test(document.querySelector('.tools .chip')?.textContent)");
+  };
+  const scratch_folder scratch;
+  const auto path = scratch.path() + "/report.html";
+  {
+    model shown(nanoseconds(0), nanoseconds(0));
+    for (const auto& batch : told)
+      for (const auto& e : batch.items) shown.take(e);
+    std::ofstream file(path, std::ios::binary);
+    write_report(file, "long", shown, R"({"store":null,"lives":{}})");
+  }
+  BOOST_TEST(std::filesystem::file_size(path) < 6'000'000u);
+  look_at("file://" + path);
+  quiet("");
+  const auto board = serve();
+  for (const auto& batch : told) board->take(batch);
+  look_at(board->url());
+  quiet(board->url());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

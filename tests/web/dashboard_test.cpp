@@ -147,4 +147,18 @@ BOOST_AUTO_TEST_CASE(raw_events_can_be_followed) {
   BOOST_TEST(got.find("\"trial\":3") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_too_much_at_once_is_counted_as_lost) {
+  dashboard_options how;
+  how.waiting_most = 4;
+  auto made = dashboard::start(how, {});
+  BOOST_REQUIRE(made.ok());
+  std::vector<event> all;
+  for (int i = 0; i < 10; ++i)
+    all.push_back(make_event(event_kind::told, trial_of(make(), i), ms(i), measured(2), "measured"));
+  (*made)->take({all});
+  const auto doc = view_with(**made, 4);
+  BOOST_TEST(doc["view"]["counts"]["lost"] == 6);
+  BOOST_TEST(doc["view"]["sessions"][0]["rows"]["n"] == json({0, 1, 2, 3}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

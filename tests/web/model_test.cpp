@@ -38,7 +38,9 @@ BOOST_FIXTURE_TEST_SUITE(view_of_a_search, fixture)
 
 BOOST_AUTO_TEST_CASE(a_trial_is_in_one_stage_at_a_time_and_leaves_each_with_its_time) {
   const auto t = trial_of(of, 0);
-  const auto steps = whole_way(t, ms(0), measured(2));
+  const auto result = std::make_shared<outcome>(*measured(2));
+  result->phases.clean = ms(3);
+  const auto steps = whole_way(t, ms(0), result);
   const stage where[] = {stage::cache, stage::queue, stage::build, stage::queue,
                          stage::run,   stage::store, stage::store};
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
@@ -53,6 +55,8 @@ BOOST_AUTO_TEST_CASE(a_trial_is_in_one_stage_at_a_time_and_leaves_each_with_its_
   BOOST_TEST(at(stage::build).took.sum_s() == 0.01, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(at(stage::store).took.sum_s() == 0.02, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(at(stage::told).took.sum_s() == 0.07, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(at(stage::clean).took.sum_s() == 0.003, boost::test_tools::tolerance(1e-9));
+  for (const auto s : {stage::propose, stage::clean, stage::told}) BOOST_TEST(at(s).entered == 1u, to_string(s));
 }
 
 BOOST_AUTO_TEST_CASE(an_upload_stands_between_the_build_and_the_run) {
@@ -70,8 +74,8 @@ BOOST_AUTO_TEST_CASE(an_upload_stands_between_the_build_and_the_run) {
   shown.take(make_event(event_kind::ran, t, ms(70)));
   BOOST_TEST(at(stage::store).in == 1u);
   const auto stages = whole()["stages"];
-  BOOST_TEST(stages[4]["name"] == "upload");
-  BOOST_TEST(stages[4]["left"] == 1);
+  BOOST_TEST(stages[5]["name"] == "upload");
+  BOOST_TEST(stages[5]["left"] == 1);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_model_expected_stands_beside_what_was_measured) {

@@ -1,11 +1,14 @@
 #include "web/assets.hpp"
+#include "web/model.hpp"
 #include "web/report.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
+#include <openssl/evp.h>
 
 #include <map>
 #include <sstream>
+#include <zlib.h>
 
 using namespace attune::web;
 
@@ -53,19 +56,60 @@ BOOST_AUTO_TEST_CASE(the_page_asks_for_nothing_but_its_own_parts) {
 }
 
 BOOST_AUTO_TEST_CASE(a_report_holds_its_data_whatever_stands_in_it) {
-  const nlohmann::json view{{"text", "</script><script>alert(1)</script><!--"}}, extra{{"lives", {{"1/0", "<b>"}}}};
+  const std::string nasty = "</script><script>alert(1)</script><!--";
+  const nlohmann::json extra{{"lives", {{"1/0", "<b>"}}}};
+  model shown(attune::nanoseconds(0), attune::nanoseconds(0));
+  session_head head;
+  head.task = nasty;
+  shown.add_session(1, std::move(head));
   std::ostringstream out;
-  write_report(out, "a <b> & \"c\"", view.dump(), extra.dump());
+  write_report(out, "a <b> & \"c\"", shown, extra.dump());
   const auto html = out.str();
-  BOOST_TEST(nlohmann::json::parse(between(html, "id=\"attune-view\">", "</script>")) == view);
+  const auto view = nlohmann::json::parse(between(html, "id=\"attune-view\">", "</script>"));
+  BOOST_TEST(view["sessions"][0]["head"]["task"] == nasty);
   BOOST_TEST(nlohmann::json::parse(between(html, "id=\"attune-extra\">", "</script>")) == extra);
   BOOST_TEST(between(html, "<title>", "</title>") == "a &lt;b> &amp; &quot;c&quot;");
   BOOST_TEST(html.find("alert(1)</script>") == std::string::npos);
   BOOST_TEST(html.find("default-src 'none'") != std::string::npos);
   BOOST_TEST(html.find("src=\"app.js\"") == std::string::npos);
   BOOST_TEST(html.find("href=\"app.css\"") == std::string::npos);
+  BOOST_TEST(html.find("id=\"attune-rows-1\"") == std::string::npos);
   // Nothing in the script ends its element early.
   BOOST_TEST(app_script().find("</script") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_report_holds_each_sessions_trials_as_a_server_gives_them) {
+  model shown(attune::nanoseconds(0), attune::nanoseconds(0));
+  const auto names = std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"a", "b"});
+  for (const std::uint64_t session : {1u, 7u}) {
+    shown.add_session(session, {});
+    for (std::uint64_t i = 0; i < 300 + session; ++i) {
+      attune::measurement m;
+      m.value = 1.0 / static_cast<double>(i + session);
+      attune::outcome o;
+      o.data = m;
+      shown.add_trial(session, i, attune::configuration(names, {static_cast<std::int64_t>(i % 5), i % 2 == 0}), {}, o,
+                      false, std::chrono::milliseconds(i));
+    }
+  }
+  std::ostringstream out;
+  write_report(out, "t", shown, "{}");
+  for (const std::uint64_t session : {1u, 7u}) {
+    const auto text = between(
+        out.str(), "<script type=\"text/plain\" id=\"attune-rows-" + std::to_string(session) + "\">", "</script>");
+    std::string small(text.size(), '\0');
+    const int n = ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(small.data()),
+                                    reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+    BOOST_REQUIRE(n > 0);
+    const auto wanted = *shown.rows(session, 300 + session);
+    std::string bytes(wanted.size() + 8, '\0');
+    auto size = static_cast<uLongf>(bytes.size());
+    BOOST_REQUIRE(::uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size,
+                               reinterpret_cast<const Bytef*>(small.data()), static_cast<uLong>(n)) == Z_OK);
+    bytes.resize(size);
+    BOOST_TEST((bytes == wanted), session);
+    BOOST_TEST(text.size() < wanted.size() / 2);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,7 +2,12 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "core/random.hpp"
 #include "tests/storage/samples.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
 
 namespace attune::web::samples {
 
@@ -49,6 +54,34 @@ inline outcome_ptr stopped_at_least(double v) {
   auto o = std::make_shared<outcome>(*measured(1));
   o->data = bound{v, v / 2, {v}};
   return o;
+}
+
+/// A session of so many trials over ten parameters, each told 100 ms after the one before: batches of 1,000 events.
+inline std::vector<actors::event_batch> long_session(const task_ptr& of, std::uint64_t trials) {
+  const auto names = std::make_shared<const std::vector<std::string>>(std::vector<std::string>{
+      "tile_m", "tile_n", "tile_k", "vec", "micro_m", "micro_n", "unroll", "pack_a", "pack_b", "opt"});
+  constexpr std::array<std::uint64_t, 10> sizes{5, 6, 6, 5, 5, 4, 4, 2, 2, 4};
+  random_engine rng(1);
+  std::vector<actors::event_batch> out;
+  std::vector<event> some;
+  for (std::uint64_t i = 0; i < trials; ++i) {
+    std::vector<value> values;
+    double time = 0.001;
+    for (std::size_t p = 0; p < sizes.size(); ++p) {
+      const auto v = rng.below(sizes[p]);
+      values.emplace_back(static_cast<std::int64_t>(v));
+      time *= 1 + 0.3 * std::abs(static_cast<double>(v) - 2) / static_cast<double>(p + 1);
+    }
+    const auto result =
+        rng.chance(0.05) ? failed(failure_kind::build_error) : measured(time * (1 + 0.02 * rng.uniform()));
+    auto t = std::make_shared<trial>(*trial_of(of, 0));
+    t->number = i;
+    t->config = configuration(names, std::move(values));
+    some.push_back(make_event(event_kind::told, t, ms(static_cast<std::int64_t>(100 * i)), result,
+                              rng.chance(0.2) ? "cache" : "measured"));
+    if (some.size() == 1000 || i + 1 == trials) out.push_back({std::exchange(some, {})});
+  }
+  return out;
 }
 
 } // namespace attune::web::samples

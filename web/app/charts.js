@@ -1,11 +1,12 @@
 // Plots that several views share.
 import { short, quantity, duration, count, percent, configText } from './format.js';
-import { Plot, frame, extent, tipLines } from './plot.js';
-import { ENDINGS } from './data.js';
+import { Plot, frame, extent, tipLines, textWidth } from './plot.js';
+import { ENDINGS, endingText } from './data.js';
 import { quantile, sortedNumbers } from './stats.js';
 
-/** Colours of the ways a trial can end and of where its time goes; the same everywhere. */
+/** Colours and names of the ways a trial can end and of where its time goes; the same everywhere. */
 export const kindColours = (t) => ({ measured: t.series[0], cached: t.series[2], bounded: t.series[7], failed: t.series[1] });
+export const kindNames = { measured: 'measured', cached: 'from the cache', bounded: 'stopped early', failed: 'failed' };
 export const phaseColours = (t) => ({ queue: t.series[7], build: t.series[4], run: t.series[0], clean: t.series[2] });
 export const phaseNames = { queue: 'waiting', build: 'building', run: 'running', clean: 'cleaning' };
 
@@ -146,28 +147,32 @@ export function valuesPlot(app, { axis, brushed }) {
 
 export function trialTip(s, row) {
   const e = s.columns.e.data[row];
-  const text = e === 0 ? quantity(s.columns.v.data[row], s.head.unit, 4) : e === 1 ? `${s.sign > 0 ? 'at least' : 'at most'} ${quantity(s.columns.v.data[row], s.head.unit, 4)}` : ENDINGS[e].replace('_', ' ');
+  const text = e === 0 ? quantity(s.columns.v.data[row], s.head.unit, 4) : e === 1 ? `${s.sign > 0 ? 'at least' : 'at most'} ${quantity(s.columns.v.data[row], s.head.unit, 4)}` : endingText(ENDINGS[e]);
   return tipLines(`Trial ${count(s.columns.n.data[row])}: ${text}`, [
     ['after', duration(s.columns.t.data[row])],
     s.columns.s.data[row] > 0 ? ['spread ±', percent(s.columns.s.data[row])] : null,
     ['', configText(s.config(row)).slice(0, 220)]]);
 }
 
-/** Horizontal bars with their names at the left: items of [name, value, colour, text]. */
+/** Horizontal bars with their names at the left, or above where these are too long: items of [name, value, colour, text]. */
 export function barsPlot({ title, what, width, items, data, note }) {
+  const nameRoom = (w) => w * 0.42 - 12;
+  const above = (list, w) => list.some((i) => textWidth(i[0], 12.5) > nameRoom(w));
   return new Plot({
-    title, what, width: width ?? 'w4', height: () => Math.max(60, items({ series: [] }).length * 26 + (note ? 26 : 8)),
+    title, what, width: width ?? 'w4', height: (w) => { const list = items({ series: [] }); return Math.max(60, list.length * (above(list, w) ? 40 : 26) + (note ? 26 : 8)); },
     says: () => items({ series: [] }).map((i) => `${i[0]} ${i[3]}`).join(', '),
     paint(s, w, hh, t) {
       const list = items(t);
       if (list.length === 0) { s.text('Nothing yet', w / 2, hh / 2, { colour: t.faint, align: 'center' }); return null; }
-      const left = Math.min(w * 0.42, Math.max(...list.map((i) => s.measure(i[0], 12.5))) + 12);
+      const over = above(list, w);
+      const left = over ? 2 : Math.max(...list.map((i) => s.measure(i[0], 12.5))) + 12;
       const textRoom = Math.max(...list.map((i) => s.measure(i[3], 12))) + 10;
       const top = Math.max(...list.map((i) => i[1]), 1e-12);
       list.forEach(([name, value, colour, text], i) => {
-        const y = i * 26 + 13;
+        const y = over ? i * 40 + 28 : i * 26 + 13;
         const wide = Math.max(value > 0 ? 2 : 0, value / top * (w - left - textRoom));
-        s.text(name, left - 10, y, { colour: t.soft, align: 'right', size: 12.5, most: left - 12 });
+        if (over) s.text(name, left, y - 18, { colour: t.soft, size: 12.5, most: w - 4 });
+        else s.text(name, left - 10, y, { colour: t.soft, align: 'right', size: 12.5 });
         s.rect(left, y - 7, wide, 14, { colour, radius: 3 });
         s.text(text, left + wide + 7, y, { colour: t.ink, size: 12 });
       });

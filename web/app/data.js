@@ -18,10 +18,12 @@ class Column {
   get view() { return this.data.subarray(0, this.length); }
 }
 
-const KINDS = { n: Uint32Array, t: Float64Array, v: Float64Array, e: Uint8Array, c: Uint8Array, q: Float32Array, b: Float32Array, r: Float32Array, k: Float32Array, s: Float32Array, d: Float32Array, m: Float64Array, x: Uint8Array, w: Int16Array };
+const KINDS = { n: Uint32Array, t: Float32Array, v: Float64Array, e: Uint8Array, c: Uint8Array, q: Float32Array, b: Float32Array, r: Float32Array, k: Float32Array, s: Float32Array, d: Float32Array, m: Float64Array, x: Uint8Array, w: Int16Array };
 
-/** How a trial ended, by its number in the columns. */
+/** How a trial ended, by its number in the columns; in words: endingText(). */
 export const ENDINGS = ['measured', 'bounded', 'invalid_config', 'build_error', 'build_timeout', 'run_error', 'run_timeout', 'wrong_output', 'bad_metric', 'device_lost', 'cancelled', 'internal'];
+
+export const endingText = (name) => (name === 'bounded' ? 'stopped early' : name.replaceAll('_', ' '));
 
 export class Session {
   constructor(number) {
@@ -73,11 +75,7 @@ export class Session {
     const n = this.count;
     let at = 0;
     const next = (Kind) => { const one = new Kind(bytes, at, n); at += one.byteLength; return one; };
-    for (const k of ['v', 'm']) this.columns[k].hold(next(Float64Array));
-    const floats = {};
-    for (const k of ['t', 'q', 'b', 'r', 'k', 's', 'd']) floats[k] = next(Float32Array);
-    this.columns.t.hold(Float64Array.from(floats.t));
-    for (const k of ['q', 'b', 'r', 'k', 's', 'd']) this.columns[k].hold(floats[k]);
+    for (const k of ['v', 'm', 't', 'q', 'b', 'r', 'k', 's', 'd']) this.columns[k].hold(next(KINDS[k]));
     this.columns.n.hold(next(Uint32Array));
     this.columns.w.hold(next(Int16Array));
     for (const p of this.p) p.hold(next(Uint16Array));

@@ -105,8 +105,8 @@ export function devicesView(app) {
     },
     data: () => { const one = app.session(); return [['trial', 'time_s', key === 'd' ? 'drift' : 'spread'], one ? Array.from({ length: one.length }, (_, i) => [one.columns.n.data[i], one.columns.t.data[i], one.columns[key].data[i]]).filter((r) => Number.isFinite(r[2])) : []]; },
   });
-  const drift = scatter('Drift of the machine', 'How much slower than at first the reference configuration ran, as it was known when each trial ended.', 'd', 1, (v) => percent(v), false);
-  const spread = scatter('Spread of the measurements', 'Half the 95 % interval of the median, as a share of it.', 's', 2, (v) => percent(v), true);
+  const drift = scatter('Drift of the machine', 'How much slower than at first the reference configuration ran, as it was known when each trial ended.', 'd', 1, (v) => percent(v, 2), false);
+  const spread = scatter('Spread of the measurements', 'Half the 95 % interval of the median, as a share of it.', 's', 2, (v) => percent(v, 2), true);
   const decisions = scroller('Decisions and troubles, the table');
   let which = 'all';
   const decisionsCard = card('Decisions and troubles', 'What the controller and the strategies decided, and why; the newest first.', 'w12', decisions);
@@ -125,7 +125,7 @@ export function devicesView(app) {
     const used = new Map();
     if (s) for (let i = 0; i < s.length; i++) { const w = s.columns.w.data[i]; if (w >= 0 && !s.columns.c.data[i]) { const u = used.get(w) ?? [0, 0]; u[0]++; u[1] += s.columns.r.data[i]; used.set(w, u); } }
     places.replaceChildren(table([{ title: 'Place' }, { title: 'State' }, { title: 'Trial', num: true }, { title: 'For', num: true, small: false }, { title: 'Builds', num: true }, { title: 'Runs', num: true }, { title: 'Busy', num: true }],
-      app.view.doc.places.map((p, i) => ({ cells: [p.name, p.stuck ? chip('stuck', 'bad') : p.doing !== 'idle' ? chip(p.doing === 'run' ? 'running' : 'building', 'info') : p.here ? chip('idle') : chip(app.live ? 'gone' : 'recorded'), p.doing !== 'idle' ? count(p.trial) : '', p.doing !== 'idle' ? duration(Math.max(0, now - p.since_s)) : '', count(p.builds), count(p.runs || used.get(i)?.[0] || 0), p.busy_s ? `${duration(p.busy_s)}${now > 0 ? ` (${percent(p.busy_s / now, 0)})` : ''}` : duration(used.get(i)?.[1] ?? 0)] })), 'No place has said that it is there.'));
+      app.view.doc.places.map((p, i) => ({ cells: [p.name, p.stuck ? chip('stuck', 'bad') : p.doing !== 'idle' ? chip(p.doing === 'run' ? 'running' : 'building', 'info') : p.here ? chip('idle') : chip(app.live ? 'gone' : 'recorded'), p.doing !== 'idle' ? count(p.trial) : '', p.doing !== 'idle' ? duration(Math.max(0, now - p.since_s)) : '', app.live ? count(p.builds) : '–', count(p.runs || used.get(i)?.[0] || 0), p.busy_s ? `${duration(p.busy_s)}${now > 0 ? ` (${percent(p.busy_s / now, 0)})` : ''}` : duration(used.get(i)?.[1] ?? 0)] })), 'No place has said that it is there.'));
     if (!heavy) return;
     timeline.draw(); drift.draw(); spread.draw(); fill();
   } };

@@ -90,13 +90,14 @@ function show(id) {
   refresh(true);
 }
 
+let unreadable = ''; // of a report
 let lastHeavy = 0;
 let waiting = null;
 function refresh(now = false) {
   if (!shown) return;
   title.textContent = session ? session.head.task : 'Attune';
   subtitle.textContent = session ? `${session.head.strategy}, seed ${session.head.seed}${session.head.target?.device ? ` · ${session.head.target.device}` : ''}${session.head.left_out ? ` · ${count(session.head.left_out)} of the trials are counted, not shown` : ''}` : app.live ? 'No session yet; this page follows when one begins.' : 'No session';
-  const trouble = view.doc.trouble || (view.doc.counts?.lost ? `${count(view.doc.counts.lost)} events came faster than they could be taken in; counts of the steps are too low.` : '');
+  const trouble = unreadable || view.doc.trouble || (view.doc.counts?.lost ? `${count(view.doc.counts.lost)} events came faster than they could be taken in; counts of the steps are too low.` : '');
   banner.textContent = trouble;
   banner.style.display = trouble ? '' : 'none';
   // The more there is to draw, the more rarely it is drawn anew.
@@ -135,16 +136,30 @@ async function loadRows() {
   const mine = fetching = {};
   for (;;) {
     const wanted = session && !session.loaded ? session : view.list.findLast((s) => !s.loaded);
-    if (!wanted) return;
-    const r = await fetch(`/api/rows?session=${wanted.number}&count=${wanted.count}`);
-    const bytes = r.ok ? await r.arrayBuffer() : null;
+    if (!wanted) { if (!app.allPaint) painted(() => { app.allPaint = performance.now(); }); return; }
+    const bytes = await (inlined ? inlinedRows : servedRows)(wanted);
     if (fetching !== mine) return;
     if (!bytes || !wanted.hold(bytes)) throw new Error('the trials do not fit');
     if (wanted === session) refresh(true);
     else refresh();
-    if (wanted === session && !app.allPaint) app.allPaint = performance.now();
+    if (wanted === session && !app.allPaint) painted(() => { app.allPaint = performance.now(); });
   }
 }
+async function servedRows(of) {
+  const r = await fetch(`/api/rows?session=${of.number}&count=${of.count}`);
+  return r.ok ? r.arrayBuffer() : null;
+}
+/** Of a report: they stand in it packed, and are let go once they are read. */
+async function inlinedRows(of) {
+  const place = document.getElementById(`attune-rows-${of.number}`);
+  const text = atob(place.textContent);
+  place.remove();
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'))).arrayBuffer();
+}
+/** Once what has been drawn until now is on the screen. */
+function painted(act) { requestAnimationFrame(() => setTimeout(act)); }
 
 let fleets = null;
 let loading = false;
@@ -201,8 +216,7 @@ function begin() {
     h('header', { class: 'side' }, h('div', { class: 'brand' }, logo(), 'Attune'), nav, h('div', { class: 'foot' }, h('div', { class: 'live', role: 'status' }, dot, liveText), h('div', { class: 'small-buttons' }, themeButton))), main));
   setTheme(document.documentElement.dataset.theme ?? 'light');
   show(location.hash.slice(1));
-  app.firstPaint = performance.now();
-  if (inlined) app.allPaint = app.firstPaint;
+  painted(() => { app.firstPaint = performance.now(); });
 }
 
 let wanted = null;
@@ -223,6 +237,7 @@ if (inlined) {
   setLive('', 'a report');
   begin();
   fillPicker();
+  loadRows().catch((e) => { unreadable = `This file’s trials cannot be read: ${e.message}`; refresh(true); });
 } else {
   setInterval(() => { if (!document.hidden && stream) loadStore(); }, 15000);
   load();

@@ -21,6 +21,14 @@ export function ramp(t, alpha = 1) {
 
 const FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", sans-serif';
 
+let probe = null;
+/** How wide a text is, in pixels. */
+export function textWidth(text, size) {
+  probe ??= document.createElement('canvas').getContext('2d');
+  probe.font = `400 ${size}px ${FONT}`;
+  return probe.measureText(text).width;
+}
+
 class CanvasSurface {
   constructor(ctx) { this.ctx = ctx; }
   line(xs, ys, { colour, width = 1.5, alpha = 1, dash = null, step = false }) {
@@ -207,7 +215,7 @@ export class Plot {
     this.el = card(spec.title, spec.what, spec.width ?? 'w6', spec.legend ? this.legend : null, this.box);
     if (spec.tools) this.el.tools.append(...spec.tools);
     const name = () => `attune-${spec.title.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`;
-    this.el.tools.append(menu(`Save “${spec.title}”`, [
+    this.el.querySelector('header').append(menu(`Save “${spec.title}”`, [
       ['Save as SVG', () => save(`${name()}.svg`, this.svg(), 'image/svg+xml')],
       ['Save as PNG', () => this.png((blob) => save(`${name()}.png`, blob))],
       ['Data as CSV', () => save(`${name()}.csv`, csv(...spec.data()), 'text/csv')]]));

@@ -8,11 +8,11 @@ import { Forest } from './forest.js';
 import { kendall } from './stats.js';
 import { summaryStrip } from './pipeline.js';
 
-/** At most `most` of the measured rows, spread evenly, with what a forest needs of them. */
+/** The rows with a value, or with the bound at which they were stopped; at most `most`, spread evenly. */
 function sample(session, most) {
   const e = session.col('e');
   const rows = [];
-  for (let i = 0; i < session.length; i++) if (e[i] === 0) rows.push(i);
+  for (let i = 0; i < session.length; i++) if (e[i] <= 1) rows.push(i);
   const step = rows.length / Math.min(rows.length, most);
   const chosen = [];
   for (let k = 0; k < rows.length && chosen.length < most; k += step) chosen.push(rows[Math.floor(k)]);
@@ -82,10 +82,12 @@ export function searchView(app) {
     const n = new Uint32Array(x.size * y.size);
     const ok = new Uint32Array(n.length);
     const value = new Float64Array(n.length).fill(NaN);
+    const bound = new Float64Array(n.length).fill(NaN); // of what was stopped early
     for (let r = 0; r < a.rows; r++) {
       if (brush.mask && !brush.mask[r]) continue;
       const k = y.at[r] * x.size + x.at[r];
       n[k]++;
+      if (e[r] === 1 && (Number.isNaN(bound[k]) || s.better(v[r], bound[k]))) bound[k] = v[r];
       if (e[r] !== 0) continue;
       ok[k]++;
       if (shows === 'mean') value[k] = (Number.isNaN(value[k]) ? 0 : value[k]) + v[r];
@@ -93,11 +95,12 @@ export function searchView(app) {
     }
     if (shows === 'mean') for (let k = 0; k < n.length; k++) value[k] /= ok[k];
     if (shows === 'count') for (let k = 0; k < n.length; k++) value[k] = n[k] || NaN;
-    return { x, y, n, value, s };
+    return { x, y, n, value, bound, s };
   };
+  const boundText = (d, k) => `${d.s.sign > 0 ? '≥' : '≤'} ${quantity(d.bound[k], d.s.head.unit)}`;
   const heat = new Plot({
     title: 'Two parameters', width: 'w6', height: (w) => (w < 520 ? Math.max(280, w * 0.85) : 600),
-    what: 'The best, the mean or the number of the trials for each pair of values; a diagonal marks pairs that only failed.',
+    what: 'The best, the mean or the number of the trials for each pair of values. Where all were stopped early, the best bound, without a colour; a diagonal marks pairs that only failed.',
     paint(s, w, hh, t) {
       const d = cells();
       if (!d) { s.text('No two parameters to compare yet', w / 2, hh / 2, { colour: t.faint, align: 'center' }); return null; }
@@ -121,6 +124,7 @@ export function searchView(app) {
           const px = left + i * cw;
           const py = bottom - (j + 1) * ch;
           if (d.n[k] === 0) { s.rect(px, py, cw - 1, ch - 1, { colour: t.grid, radius: 2 }); continue; }
+          if (!Number.isFinite(d.value[k]) && Number.isFinite(d.bound[k])) { s.rect(px, py, cw - 1, ch - 1, { colour: t.grid, radius: 2 }); if (cw > 44 && ch > 18) s.text(boundText(d, k), px + cw / 2 - 0.5, py + ch / 2, { colour: t.soft, align: 'center', size: 11, most: cw - 6 }); continue; }
           if (!Number.isFinite(d.value[k])) { s.rect(px, py, cw - 1, ch - 1, { colour: t.grid, radius: 2 }); s.line([px + 2, px + cw - 3], [py + ch - 3, py + 2], { colour: t.bad, width: 1.2 }); continue; }
           const q = tone(d.value[k]);
           s.rect(px, py, cw - 1, ch - 1, { colour: ramp(q), radius: 2 });
@@ -148,15 +152,15 @@ export function searchView(app) {
       const j = Math.floor((bottom - py) / ch);
       if (i < 0 || j < 0 || i >= d.x.size || j >= d.y.size) return null;
       const k = j * d.x.size + i;
-      return { html: tipLines(`${d.x.name} ${d.x.label(i)}, ${d.y.name} ${d.y.label(j)}`, [[shows, Number.isFinite(d.value[k]) ? (shows === 'count' ? count(d.value[k]) : quantity(d.value[k], d.s.head.unit)) : '–'], ['trials', count(d.n[k])]]),
+      return { html: tipLines(`${d.x.name} ${d.x.label(i)}, ${d.y.name} ${d.y.label(j)}`, [[shows, Number.isFinite(d.value[k]) ? (shows === 'count' ? count(d.value[k]) : quantity(d.value[k], d.s.head.unit)) : Number.isFinite(d.bound[k]) ? boundText(d, k) : '–'], ['trials', count(d.n[k])]]),
         go: d.n[k] ? () => { brush.set.set(d.x.name, [i, i]); brush.set.set(d.y.name, [j, j]); schedule(); } : null };
     },
     data() {
       const d = cells();
       if (!d) return [['x', 'y'], []];
       const rows = [];
-      for (let j = 0; j < d.y.size; j++) for (let i = 0; i < d.x.size; i++) rows.push([d.x.label(i), d.y.label(j), d.n[j * d.x.size + i], d.value[j * d.x.size + i]]);
-      return [[d.x.name, d.y.name, 'trials', shows], rows];
+      for (let j = 0; j < d.y.size; j++) for (let i = 0; i < d.x.size; i++) rows.push([d.x.label(i), d.y.label(j), d.n[j * d.x.size + i], d.value[j * d.x.size + i], d.bound[j * d.x.size + i]]);
+      return [[d.x.name, d.y.name, 'trials', shows, 'stopped_at'], rows];
     },
   });
   heat.el.tools.prepend(heatTools);
@@ -175,16 +179,16 @@ export function searchView(app) {
   let learned = null;
   let learning = false;
   const importance = barsPlot({ title: 'What matters', width: 'w6',
-    what: 'By how much a random forest’s error outside its bags grows where a parameter is shuffled (permutation importance; Breiman, 2001), as shares. Of at most 2,000 of the measured trials.',
-    note: () => (learned?.importance ? `The forest explains ${percent(Math.max(0, learned.importance.r2), 0)} of the variance${learned.positive ? ' of the logarithm' : ''} (${count(learned.rows)} trials)` : ''),
+    what: 'By how much a random forest’s error outside its bags grows where a parameter is shuffled (permutation importance; Breiman, 2001), as shares. Of at most 2,000 trials; one that was stopped early counts with its bound.',
+    note: () => (learned?.importance ? `Explains ${percent(Math.max(0, learned.importance.r2), 0)} of the variance (${count(learned.rows)} trials)` : ''),
     items: (t) => (learned?.importance ? app.session().names.map((n, i) => [n, learned.importance.shares[i], t.series[0], percent(learned.importance.shares[i], 0)]).sort((a, b) => b[1] - a[1]).slice(0, 14) : []) });
   const predicted = new Plot({
     title: 'Predicted before it was measured', width: 'w6', height: 300,
-    what: 'A forest that has seen only the trials before a block predicts the block: how well these results could have been ranked. Blocks double in length.',
+    what: 'A forest that has seen only the trials before a block predicts the block: how well these results could have been ranked. Blocks double in length; what was stopped early stands at its bound.',
     legend: (t) => (learned?.blocks ?? []).map((b, i) => [ramp(learned.blocks.length > 1 ? i / (learned.blocks.length - 1) : 0.5), `after ${count(b.after)}: τ ${short(b.tau, 2)}`]),
     says: () => (learned?.blocks?.length ? `Kendall's tau ${learned.blocks.map((b) => `${short(b.tau, 2)} after ${b.after}`).join(', ')}` : 'Too few trials'),
     paint(s, w, hh, t) {
-      if (!learned?.blocks?.length) { s.text(learning ? 'Learning…' : 'Too few measured trials', w / 2, hh / 2, { colour: t.faint, align: 'center' }); return null; }
+      if (!learned?.blocks?.length) { s.text(learning ? 'Learning…' : 'Too few trials yet', w / 2, hh / 2, { colour: t.faint, align: 'center' }); return null; }
       const back = (v) => (learned.positive ? Math.exp(v) : v);
       const actual = learned.blocks.flatMap((b) => b.actual.map(back));
       const guess = learned.blocks.flatMap((b) => b.guess.map(back));
@@ -282,7 +286,7 @@ export function searchView(app) {
       // In the order of the trials, each block by what came before it.
       const e = s.col('e');
       const inOrder = [];
-      for (let i = 0; i < s.length && inOrder.length < 4096; i++) if (e[i] === 0) inOrder.push(i);
+      for (let i = 0; i < s.length && inOrder.length < 4096; i++) if (e[i] <= 1) inOrder.push(i);
       const whole = table_of(s, inOrder);
       out.positive = whole.positive && d.positive;
       for (let after = 16; after + 8 <= inOrder.length; after *= 2) {

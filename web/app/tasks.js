@@ -43,7 +43,7 @@ export function tasksView(app) {
       const d = total();
       if (!d || d.xs.length < 2) { s.text('This is shown for two or more tasks that are measured in seconds', w / 2, hh / 2, { colour: t.faint, align: 'center', most: w - 20 }); return null; }
       const [lo, hi] = extent(d.ys);
-      const f = frame(s, w, hh, t, { lo: d.xs[0], hi: d.xs[d.xs.length - 1], label: 'time', fmt: (v) => duration(v) }, { lo, hi, fmt: (v) => duration(v) });
+      const f = frame(s, w, hh, t, { lo: d.xs[0], hi: d.xs[d.xs.length - 1], label: 'time since the first result', fmt: (v) => duration(v) }, { lo, hi, label: 'weighted sum', fmt: (v) => duration(v) });
       s.line(d.xs.map(f.sx), d.ys.map(f.sy), { colour: t.series[0], width: 2, step: true });
       return null;
     },

@@ -3,7 +3,7 @@ import { quantity, duration, count, percent, valueText, short } from './format.j
 import { h, chip } from './dom.js';
 import { theme } from './plot.js';
 import { phaseColours, phaseNames, kindOf } from './charts.js';
-import { ENDINGS } from './data.js';
+import { ENDINGS, endingText } from './data.js';
 
 function findRow(session, trial) {
   const n = session.col('n');
@@ -44,7 +44,7 @@ function body(app, session, row, life) {
   const facts = [];
   const fact = (k, v) => { if (v !== null && v !== undefined && v !== '') facts.push(h('dt', { text: k }), h('dd', {}, v)); };
   if (result) {
-    if (result.failure) fact('Ended with', `${result.failure.replaceAll('_', ' ')}${result.exit !== undefined ? `, exit status ${result.exit}` : ''}${result.signal !== undefined ? `, signal ${result.signal}` : ''}`);
+    if (result.failure) fact('Ended with', `${endingText(result.failure)}${result.exit !== undefined ? `, exit status ${result.exit}` : ''}${result.signal !== undefined ? `, signal ${result.signal}` : ''}`);
     if (result.spread !== undefined) fact('Spread', `±${percent(result.spread, 2)} (half the 95 % interval of the median)`);
     fact('Measured at', result.place);
     fact('Ended', result.ended);
@@ -86,7 +86,7 @@ export async function openTrial(app, number, trial) {
   if (row >= 0) {
     const kind = kindOf(session, row);
     const e = session.columns.e.data[row];
-    mark = h('p', {}, chip(kind === 'failed' ? ENDINGS[e].replaceAll('_', ' ') : kind === 'cached' ? 'from the cache' : kind === 'bounded' ? 'stopped early' : 'measured', kind === 'failed' ? 'bad' : kind === 'measured' ? 'info' : ''), ' ', row === session.bestRow ? chip('the best', 'good') : null, ` ${session.label}`);
+    mark = h('p', {}, chip(kind === 'failed' ? endingText(ENDINGS[e]) : kind === 'cached' ? 'from the cache' : kind === 'bounded' ? 'stopped early' : 'measured', kind === 'failed' ? 'bad' : kind === 'measured' ? 'info' : ''), ' ', row === session.bestRow ? chip('the best', 'good') : null, ` ${session.label}`);
     if (e <= 1) title += e === 1 ? `: ${session.sign > 0 ? 'at least' : 'at most'} ${quantity(session.columns.v.data[row], session.head.unit, 4)}` : `: ${quantity(session.columns.v.data[row], session.head.unit, 4)}`;
   }
   const inside = h('div', { style: { display: 'contents' } }, body(app, session, row, null));
