@@ -32,7 +32,8 @@ namespace attune::testing {
 ///  the
 ///                           trial or on a device that was lost with it, and not at all after two devices were lost
 ///  credits bound            no tuner has more in flight than it was ever allowed
-///  the best is measured     a report's best is the best of what the store holds of its task, but for what failed in that
+///  the best is measured     a report's best is the best of what the store holds of its task, but for what failed in
+///  that
 ///                           very search
 ///
 /// Threads: one owner.
@@ -56,6 +57,8 @@ public:
   /// A place has come to the hub's scheduler; and has gone, as the scheduler hears just now.
   void joined(const std::string& place, const std::string& device, bool ahead);
   void gone(const std::string& place);
+  /// The hub was stopped until now: what it loses of touch right after that is no fault of a device's or a trial's.
+  void hub_was_away() { back_ = time_.monotonic(); }
   /// The hub's life has ended: what it had in hand is no more, what is on the disk stays.
   void hub_gone();
   /// A search of the hub has ended.
@@ -114,6 +117,8 @@ private:
   std::vector<record_book> records_;
   std::multimap<key128, std::size_t> by_key_;
   std::map<std::string, std::set<std::string>> failures_; ///< what each search has heard no value of
+
+  std::optional<nanoseconds> back_; ///< when the hub was last back from where it was
 
   // Of one life of the hub.
   std::map<std::string, tuner_book> tuners_;
