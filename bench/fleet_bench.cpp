@@ -12,7 +12,8 @@
 // wire: the same without the engine: orders and answers a second.
 // many: agents that are connected and send heartbeats: memory and lost leases.
 // jobs: N jobs (5,000) of a few trials through one hub with a store, one client after the other: the memory of hub,
-//   agents and clients together, on the way. Each job is a task of its own; with --one-task all are searches of one.
+//   agents and clients together, on the way. Each job is a task of its own, whose results are remembered up to the
+//   cache's bound; with --one-task all are searches of one, of which everything is known soon: what grows is the jobs'.
 //   --commands: agents run commands, in place of stand-ins.
 // Targets: 95 % busy, 20,000 trials a second, 5 ms at the median, 500 MB for 1,000 agents.
 #include "actors/engine.hpp"
@@ -465,7 +466,8 @@ private:
     const auto n = std::to_string(++made);
     const auto path = folder + "/bench.yaml";
     std::ofstream(path) << "task: bench\nworkload: {n: " << (options.one_task ? "0" : n)
-                        << "}\nparameters: {x: {range: [1, 1000000]}}\nrun:\n  command: echo {x}\n  timeout: 10s\n"
+                        << "}\nparameters: {x: {range: [1, " << (options.one_task ? "100" : "1000000")
+                        << "]}}\nrun:\n  command: echo {x}\n  timeout: 10s\n"
                            "  metric: {name: cost, unit: c}\nsearch: {strategy: random, trials: "
                         << options.trials << ", seed: " << n << "}\n";
     const auto tasks = storage::read_spec(path);
