@@ -65,11 +65,7 @@ void fleet_server::adopt(link_ptr link) {
     watch();
   }
   wake();
-  std::optional<pass> known;
-  if (!options_.admit)
-    known = pass::everything("anybody");
-  else if (options_.trusted && options_.trusted(link->peer()))
-    known = pass::everything("local");
+  auto known = options_.admit ? std::nullopt : std::optional(pass::everything("anybody"));
   auto& p = peers_.try_emplace(who, peer_session(fleet_abilities(), std::move(known))).first->second;
   p.wire = std::move(link);
   p.address = p.wire->peer();
@@ -142,6 +138,9 @@ void fleet_server::drop(agent_id who, peer& p, const error& why) {
 }
 
 void fleet_server::greet(peer& p, std::uint64_t request) {
+  // Of those alone who speak the protocol: to find out who somebody is takes longer than to hear what he says.
+  if (!p.session.admitted() && options_.trusted && options_.trusted(p.address))
+    static_cast<void>(p.session.admit(pass::everything("local")));
   Envelope out;
   out.set_request(request);
   *out.mutable_welcome() = welcome_of(fleet_abilities(), p.session.agreed());

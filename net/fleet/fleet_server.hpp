@@ -43,7 +43,7 @@ struct fleet_server_options {
   std::function<std::optional<pass>(const std::string& id, const std::string& secret, const std::string& peer)> admit;
   /// Whether a token that was admitted is good still. Empty: yes.
   std::function<bool(const std::string& id)> stands;
-  /// Who does without a token, by the address. Empty: nobody.
+  /// Who does without a token, by the address; asked when a peer has greeted. Empty: nobody.
   std::function<bool(const std::string& peer)> trusted;
 };
 

@@ -351,6 +351,24 @@ BOOST_AUTO_TEST_CASE(who_does_not_say_what_he_is_is_hung_up_on_in_time) {
   BOOST_TEST(client.heard.size() == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(who_needs_no_token_is_looked_up_when_he_has_greeted_and_not_before) {
+  fleet_server_options options;
+  options.admit = [](const std::string&, const std::string&, const std::string&) { return std::optional<pass>(); };
+  int looked = 0;
+  options.trusted = [&](const std::string&) { return ++looked > 0; };
+  pairs w(options);
+  auto [here, away] = w.link_pair();
+  w.server->adopt(here);
+  away->start([](std::string_view) {}, [](const error&) {});
+  away->send("no greeting");
+  w.until([&] { return w.server->connections() == 0; });
+  BOOST_TEST(looked == 0);
+  raw_peer local(w, "board");
+  w.until([&] { return w.there.contains("board"); });
+  BOOST_TEST(looked == 1);
+  BOOST_TEST(std::count(w.deeds.begin(), w.deeds.end(), "/local/ came as an agent device=board") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(who_did_what_is_told_for_the_audit_log) {
   fleet_server_options options;
   options.admit = [](const std::string& id, const std::string&, const std::string&) -> std::optional<pass> {
