@@ -96,6 +96,9 @@ struct place_info {
   /// then answered as `cancelled`); of no effect where it has ended. Quick, from any thread. None: the slot takes one
   /// at a time, and is told by `cancel`.
   std::function<void(const trial_ptr&)> stop{};
+  /// Asked when the slot goes: whether it went by an absence of whoever offers it, which is no fault of its own or of
+  /// what it ran: the absence's number, 0 where it did not. Quick. None: it did not.
+  std::function<std::uint64_t()> absence{};
 };
 
 /// One step of a session for its journal: how a trial ended, and how many had been proposed when the strategy was told.

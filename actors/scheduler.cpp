@@ -166,6 +166,17 @@ void act(scheduler_self self, const schedulers::stop_place& a) {
   std::visit([self](const auto& who) { self->send(who, atom::cancel::value); }, at->second.who);
 }
 
+/// A tick that is later than this shows that nobody was there to hear what came meanwhile.
+constexpr auto away_after = std::chrono::seconds(5);
+
+/// A trial of a session that has gone has ended, which was still on its way then: nothing of it is kept.
+void forget_if_gone(scheduler_state& s, session_number number) {
+  if (s.clients.contains(number) ||
+      std::any_of(s.in_hand.begin(), s.in_hand.end(), [&](const auto& w) { return w.second.what->session == number; }))
+    return;
+  s.core.forget(number);
+}
+
 void end(scheduler_self self, job_id id, outcome o) {
   auto& s = self->state;
   auto node = s.in_hand.extract(id);
@@ -182,6 +193,7 @@ void end(scheduler_self self, job_id id, outcome o) {
     took_reference(self, w, o);
     return;
   }
+  forget_if_gone(s, w.what->session);
   if (o.failed() == nullptr) {
     mark(self, id, w, o);
     take_as_reference(self, w, o);
@@ -304,30 +316,53 @@ void slots_changed(scheduler_self self) {
   share_credits(self);
 }
 
-/// The number of the task's target. A new one is shown to the slots.
-std::uint32_t kind_of(scheduler_self self, const task_ptr& of) {
+/// The number of its task's target. A new one is shown to the slots.
+std::uint32_t kind_of(scheduler_self self, const trial_ptr& t) {
   auto& s = self->state;
-  if (s.kind_of == of) return s.kind;
-  const auto same = std::find_if(s.kinds.begin(), s.kinds.end(),
-                                 [&](const task_ptr& k) { return k->identity.target_key == of->identity.target_key; });
-  s.kind_of = of;
-  s.kind = static_cast<std::uint32_t>(same - s.kinds.begin());
-  if (same != s.kinds.end()) return s.kind;
-  s.kinds.push_back(of);
+  if (s.kind_of && s.kind_of->of == t->of && s.kind_of->session == t->session) return s.kind;
+  const auto& of = *t->of;
+  const auto same = std::find_if(s.kinds.begin(), s.kinds.end(), [&](const auto& k) {
+    return k.second.asked->identity.target_key == of.identity.target_key;
+  });
+  const bool fresh = same == s.kinds.end();
+  s.kind_of = t;
+  s.kind = fresh ? s.next_kind++ : same->first;
+  auto& kind = fresh ? s.kinds[s.kind] : same->second;
+  if (s.clients.contains(t->session)) kind.by.insert(t->session);
+  if (!fresh) return s.kind;
+  kind.asked = t->of;
   for (const auto& [id, p] : s.places)
-    if (p.serves && p.serves(*of)) s.core.serve(id, s.kind, now_of(self), s.actions);
+    if (p.serves && p.serves(of)) s.core.serve(id, s.kind, now_of(self), s.actions);
   return s.kind;
+}
+
+/// A session has gone, and what only it asked of slots.
+void forget_kinds(scheduler_self self, session_number number) {
+  auto& s = self->state;
+  s.kind_of = nullptr;
+  for (auto at = s.kinds.begin(); at != s.kinds.end();) {
+    at->second.by.erase(number);
+    if (!at->second.by.empty()) {
+      ++at;
+      continue;
+    }
+    s.core.forget_kind(at->first);
+    at = s.kinds.erase(at);
+  }
 }
 
 schedulers::slot_traits traits_of(scheduler_state& s, const place_info& info) {
   schedulers::slot_traits out;
   out.ahead = s.options.apart && info.stop != nullptr;
-  if (!info.device.empty())
-    out.device = s.devices.try_emplace(info.device, static_cast<std::uint32_t>(s.devices.size() + 1)).first->second;
+  if (!info.device.empty()) {
+    const auto [at, fresh] = s.devices.try_emplace(info.device, s.next_device);
+    if (fresh) ++s.next_device;
+    out.device = at->second;
+  }
   if (!info.serves) return out;
   out.kinds.emplace();
-  for (std::uint32_t k = 0; k < s.kinds.size(); ++k)
-    if (info.serves(*s.kinds[k])) out.kinds->push_back(k);
+  for (const auto& [number, kind] : s.kinds)
+    if (info.serves(*kind.asked)) out.kinds->push_back(number);
   return out;
 }
 
@@ -336,14 +371,17 @@ void remove_place(scheduler_self self, place_id id) {
   const auto at = s.places.find(id);
   if (at == s.places.end()) return;
   const auto device = at->second.device;
-  s.core.remove_place(id, now_of(self), s.actions);
+  s.core.remove_place(id, now_of(self), s.actions, at->second.absence ? at->second.absence() : 0);
   emit(self, s.watch,
        [&] { return event{event_kind::place_went, 0, nullptr, nullptr, at->second.name, now_of(self)}; });
   s.places.erase(at);
   // A machine that comes again may be another.
   if (device != 0 &&
-      std::none_of(s.places.begin(), s.places.end(), [device](const auto& p) { return p.second.device == device; }))
+      std::none_of(s.places.begin(), s.places.end(), [device](const auto& p) { return p.second.device == device; })) {
     drop_reference(self, device);
+    if (s.devices.size() > scheduler_state::devices_kept)
+      std::erase_if(s.devices, [device](const auto& d) { return d.second == device; });
+  }
   slots_changed(self);
   perform(self);
 }
@@ -360,7 +398,7 @@ template <class Handle>
 place_id add_place(scheduler_self self, const place_info& info, const Handle& who) {
   auto& s = self->state;
   const place_id id = s.next_place++;
-  s.places.emplace(id, scheduler_state::place{info.name, who, info.serves, info.stop});
+  s.places.emplace(id, scheduler_state::place{info.name, who, info.serves, info.stop, info.absence});
   self->monitor(who);
   emit(self, s.watch, [&] { return event{event_kind::place_came, 0, nullptr, nullptr, info.name, now_of(self)}; });
   return id;
@@ -401,7 +439,7 @@ void submit(scheduler_self self, const trial_ptr& t, const measure::artifact_ptr
                           measure::builds_in_place(spec) && !builds_there,
                           build_limit_of(spec, s.options.margin),
                           run_limit,
-                          kind_of(self, t->of),
+                          kind_of(self, t),
                           device};
   if (s.core.submit(j, now, s.actions)) return;
   outcome o;
@@ -465,9 +503,16 @@ scheduler_actor::behavior_type scheduler(scheduler_self self, recorder_actor rec
         auto& s = self->state;
         s.clients.erase(number);
         s.terms.erase(number);
+        std::erase_if(s.terms, [&](const auto& t) {
+          const bool late = t.first + scheduler_state::terms_kept < number && !s.clients.contains(t.first);
+          if (late) s.core.forget(t.first);
+          return late;
+        });
         s.cancelled.erase(number);
+        s.core.cancel(number, now_of(self), s.actions); // nobody waits for what may be on its way still
         s.core.forget(number);
         forget_references(self, number);
+        forget_kinds(self, number);
         tell_windows(self, s.credits.detach(number));
         perform(self);
       },
@@ -548,7 +593,9 @@ scheduler_actor::behavior_type scheduler(scheduler_self self, recorder_actor rec
       [self](atom::internal, atom::tick, std::uint64_t epoch) {
         auto& s = self->state;
         if (epoch != s.epoch) return; // an earlier timer, overtaken by a nearer deadline
-        s.armed.reset();
+        const auto due = std::exchange(s.armed, std::nullopt);
+        // A timer that comes so late was not waited for: this process was stopped, or the machine was.
+        if (due && now_of(self) - *due > away_after) s.core.was_away(now_of(self));
         s.core.tick(now_of(self), s.actions);
         perform(self);
       },

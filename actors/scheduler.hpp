@@ -65,15 +65,24 @@ struct scheduler_state {
     std::variant<builder_actor, runner_actor> who;
     std::function<bool(const task&)> serves; ///< of a slot
     std::function<void(const trial_ptr&)> stop;
+    std::function<std::uint64_t()> absence;
     std::uint32_t device = 0; ///< its number
   };
   std::unordered_map<schedulers::place_id, place> places;
   schedulers::place_id next_place = 1;
-  std::unordered_map<std::string, std::uint32_t> devices; ///< their numbers, from 1
+  /// Their numbers, from 1. Of those that are gone so many are kept as make `devices_kept` in all.
+  std::unordered_map<std::string, std::uint32_t> devices;
+  std::uint32_t next_device = 1;
+  static constexpr std::size_t devices_kept = 4096;
 
-  /// Targets by number: what slots are asked for, each once.
-  std::vector<task_ptr> kinds;
-  task_ptr kind_of; ///< the last task that was looked up, and its kind
+  /// What slots are asked for: each target once, by a number, as long as a session that is attached asks for it.
+  struct target_kind {
+    task_ptr asked;
+    std::unordered_set<session_number> by;
+  };
+  std::unordered_map<std::uint32_t, target_kind> kinds;
+  std::uint32_t next_kind = 0;
+  trial_ptr kind_of; ///< the last trial that was looked up, and its kind
   std::uint32_t kind = 0;
 
   /// The configuration that is run once on a machine now and then, and what it tells.
@@ -102,7 +111,9 @@ struct scheduler_state {
   std::uint64_t next_aside = 1;
 
   std::unordered_map<session_number, tuner_actor> clients;
+  /// Also of sessions that are to come; of those that never do, or are told late, only the newest are kept.
   std::unordered_map<session_number, schedulers::share_terms> terms;
+  static constexpr std::size_t terms_kept = 4096;
   refusal refused;
   std::unordered_set<session_number> cancelled; ///< those of the clients that were called back
   std::vector<finished> ended;                  ///< of this message, to go to the recorder together

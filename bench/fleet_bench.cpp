@@ -1,8 +1,8 @@
 // What the fleet costs: a hub and its agents over loopback, in one process (each with a thread of its own), with
 // stand-ins for what runs.
 //
-//   fleet_bench [busy] [rate] [wire] [many] [--tls] [--agents N] [--slots N] [--trials N] [--run-ms MS]
-//               [--one-at-a-time]
+//   fleet_bench [busy] [rate] [wire] [many] [jobs [N]] [--tls] [--agents N] [--slots N] [--trials N] [--run-ms MS]
+//               [--one-at-a-time] [--commands] [--one-task]
 //
 // With --one-at-a-time no slot is sent its next order ahead.
 // busy: agents of one slot, runs of 10 ms that sleep: which part of the time the slots run, and how long a free slot
@@ -11,16 +11,26 @@
 // rate: runs that take no time, through the engine, without a store: trials a second.
 // wire: the same without the engine: orders and answers a second.
 // many: agents that are connected and send heartbeats: memory and lost leases.
+// jobs: N jobs (5,000) of a few trials through one hub with a store, one client after the other: the memory of hub,
+//   agents and clients together, on the way. Each job is a task of its own, whose results are remembered up to the
+//   cache's bound; with --one-task all are searches of one, of which everything is known soon: what grows is the jobs'.
+//   --commands: agents run commands, in place of stand-ins.
 // Targets: 95 % busy, 20,000 trials a second, 5 ms at the median, 500 MB for 1,000 agents.
 #include "actors/engine.hpp"
 #include "actors/messages.hpp"
 #include "core/text.hpp"
+#include "measure/supervisor.hpp"
 #include "net/dial.hpp"
 #include "net/fleet/agent.hpp"
+#include "net/fleet/client.hpp"
 #include "net/fleet/fleet_server.hpp"
+#include "net/fleet/hub.hpp"
 #include "net/listen.hpp"
+#include "net/shared_store.hpp"
+#include "net/store_messages.hpp"
 #include "net/tls.hpp"
 #include "search/space.hpp"
+#include "storage/spec_reader.hpp"
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -36,7 +46,9 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <malloc.h>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -53,6 +65,8 @@ struct settings {
   std::uint64_t trials = 2000;
   double run_ms = 10;
   bool ahead = true;
+  std::uint64_t jobs = 5000;
+  bool commands = false, one_task = false;
 };
 
 nanoseconds now() { return system_time().monotonic(); }
@@ -130,7 +144,7 @@ public:
       there.emplace_back(who, d);
       news.notify_all();
     };
-    tell.went = [this](agent_id) { ++went; };
+    tell.went = [this](agent_id, std::uint64_t) { ++went; };
     server = std::make_shared<fleet_server>(hub.loop, files, fleet_server_options{}, tell);
     server->package = [packed = std::make_shared<task_package>()](const task_ptr&) { return packed; };
     listen_options where;
@@ -343,6 +357,162 @@ void many(settings s) {
               s.agents, s.tls ? ", TLS" : "", came, resident_mb(), before, w.went.load());
 }
 
+/// A hub as the program has it, with its agents and one client at a time, in this process.
+class whole_fleet {
+public:
+  explicit whole_fleet(const settings& s) : options(s) {
+    std::string name = (std::filesystem::temp_directory_path() / "attune-bench-XXXXXX").string();
+    folder = ::mkdtemp(name.data());
+    hub_options how;
+    how.store = folder + "/store";
+    how.open_store = [](const std::string& at) { return open_shared(at); };
+    how.builders.count = 1;
+    how.jobs_each = 64;
+    how.render = [](const auto&) { return rendered{0, "{}", {}, {}}; };
+    auto made = hub::start(wire.loop, std::move(how));
+    if (!made) fail(made.err());
+    owner = std::move(*made);
+    listen_options where;
+    where.at = {"127.0.0.1", 0};
+    wire.call([&] {
+      auto opened = listener::open(wire.loop, where, {[this](link_ptr l) { owner->adopt(std::move(l)); }, {}});
+      if (!opened) fail(opened.err());
+      listening = std::move(*opened);
+    });
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      net::fleet::agent_options mine;
+      mine.self.name = "agent" + std::to_string(i);
+      mine.self.slots = 2;
+      mine.files = *artifact_store::open(folder + "/files" + std::to_string(i), std::uint64_t{1} << 26);
+      if (options.commands) {
+        auto with = measure::supervisor::create({});
+        if (!with) fail(with.err());
+        mine.processes = *with;
+      } else {
+        mine.make_runner = [this](std::uint32_t) { return std::make_shared<sleeper>(away.loop, 0, counts); };
+      }
+      away.call([&] {
+        agents.push_back(std::make_shared<agent>(away.loop, mine, agent::events{}));
+        call([a = agents.back()](link_ptr l) { a->attach(std::move(l)); });
+      });
+    }
+  }
+  ~whole_fleet() {
+    away.call([&] {
+      agents.clear();
+      calls.clear();
+    });
+    wire.call([&] {
+      listening->close();
+      listening.reset();
+    });
+    owner.reset();
+    std::error_code ec;
+    std::filesystem::remove_all(folder, ec);
+  }
+
+  /// So many jobs more, by a client that comes for them and goes, some of them at a time.
+  void run(std::uint64_t count) {
+    std::promise<void> over;
+    std::shared_ptr<client> who;
+    std::set<std::uint64_t> open;
+    std::uint64_t left = count, ended = 0;
+    const auto next = [&] {
+      for (; left > 0 && open.size() < 32; --left) open.insert(who->ask(submission(*who)));
+    };
+    away.call([&] {
+      client::events tell;
+      tell.ready = next;
+      tell.said = [&](const wire::v1::Envelope& e) {
+        if (e.has_failed()) fail(error_of(e.failed()));
+        if (!e.has_ended() || open.erase(e.request()) == 0) return;
+        if (e.ended().code() != 0) fail({errc::internal, "a job ended with " + std::to_string(e.ended().code()), {}});
+        if (++ended == count) return over.set_value();
+        next();
+      };
+      tell.lost = [](const error& why) { fail(why); };
+      who = std::make_shared<client>(tell);
+      call([who](link_ptr l) { who->attach(std::move(l)); });
+    });
+    over.get_future().wait();
+    away.call([&] {
+      who->close();
+      who.reset();
+      calls.clear();
+    });
+  }
+
+  std::uint64_t runs() const { return owner->devices() ? total(*owner->devices()) : 0; }
+
+private:
+  [[noreturn]] static void fail(const error& why) {
+    std::fprintf(stderr, "%s\n", why.text().c_str());
+    std::_Exit(1);
+  }
+  static std::uint64_t total(const wire::v1::Devices& all) {
+    std::uint64_t out = 0;
+    for (const auto& d : all.devices()) out += d.runs();
+    return out;
+  }
+  void call(std::function<void(link_ptr)> then) {
+    dial_options to;
+    to.to = listening->bound().front();
+    calls.push_back(dial(away.loop, to, [then = std::move(then)](result<link_ptr> l) {
+      if (!l) fail(l.err());
+      then(std::move(*l));
+    }));
+  }
+  wire::v1::Envelope submission(client& who) {
+    const auto n = std::to_string(++made);
+    const auto path = folder + "/bench.yaml";
+    std::ofstream(path) << "task: bench\nworkload: {n: " << (options.one_task ? "0" : n)
+                        << "}\nparameters: {x: {range: [1, " << (options.one_task ? "100" : "1000000")
+                        << "]}}\nrun:\n  command: echo {x}\n  timeout: 10s\n"
+                           "  metric: {name: cost, unit: c}\nsearch: {strategy: random, trials: "
+                        << options.trials << ", seed: " << n << "}\n";
+    const auto tasks = storage::read_spec(path);
+    if (!tasks) fail(tasks.err());
+    auto what = submission_of(path, *tasks);
+    if (!what) fail(what.err());
+    // The next job's file has the same name.
+    const auto kept = path + "." + std::to_string(made % 64);
+    std::filesystem::rename(path, kept);
+    for (const auto& f : what->files) who.offer(f.first, kept);
+    wire::v1::Envelope out;
+    *out.mutable_submit() = std::move(what->message);
+    out.mutable_submit()->set_client("bench");
+    return out;
+  }
+
+  settings options;
+  std::string folder;
+  std::uint64_t made = 0;
+  tally counts;
+  loop_thread wire, away;
+  std::unique_ptr<hub> owner;
+  std::unique_ptr<listener> listening;
+  std::vector<std::shared_ptr<agent>> agents;
+  std::vector<std::shared_ptr<dialing>> calls;
+};
+
+void jobs(settings s) {
+  if (s.trials == settings().trials) s.trials = 4;
+  whole_fleet w(s);
+  std::uint64_t done = 0;
+  const auto begin = now();
+  const auto heap_mb = [] { return static_cast<double>(::mallinfo2().uordblks) / (1 << 20); };
+  for (std::uint64_t up_to = 250; done < s.jobs; up_to *= 2) {
+    const auto next = std::min(up_to, s.jobs);
+    w.run(next - done);
+    done = next;
+    std::printf("jobs: %llu of %llu trials%s (%llu runs, %.0f s): %.1f MB resident, %.1f MB of heap in use\n",
+                static_cast<unsigned long long>(done), static_cast<unsigned long long>(s.trials),
+                s.one_task ? ", one task" : "", static_cast<unsigned long long>(w.runs()), seconds(now() - begin),
+                resident_mb(), heap_mb());
+    std::fflush(stdout);
+  }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -355,6 +525,12 @@ int main(int argc, char** argv) {
       s.tls = true;
     else if (word == "--one-at-a-time")
       s.ahead = false;
+    else if (word == "--commands")
+      s.commands = true;
+    else if (word == "--one-task")
+      s.one_task = true;
+    else if (const auto count = parse_integer(word); count && *count > 0)
+      s.jobs = static_cast<std::uint64_t>(*count);
     else if (word == "--agents")
       s.agents = static_cast<std::uint32_t>(number());
     else if (word == "--slots")
@@ -372,6 +548,7 @@ int main(int argc, char** argv) {
     if (w == "rate") rate(s);
     if (w == "wire") wire_only(s);
     if (w == "many") many(s);
+    if (w == "jobs") jobs(s);
     std::fflush(stdout);
   }
 }

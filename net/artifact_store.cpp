@@ -78,10 +78,11 @@ error artifact_store::failed(const char* what, const std::string& file) const {
   return error{errc::io, std::string(what) + " '" + file + "': " + std::strerror(errno), {}};
 }
 
-result<std::shared_ptr<artifact_store>> artifact_store::open(const std::string& folder, std::uint64_t bytes_most) {
+result<std::shared_ptr<artifact_store>> artifact_store::open(const std::string& folder, std::uint64_t bytes_most,
+                                                             std::size_t entries_most) {
   const auto made = private_folder::open(folder, true);
   if (!made) return made.err();
-  std::shared_ptr<artifact_store> out(new artifact_store(made->path(), bytes_most));
+  std::shared_ptr<artifact_store> out(new artifact_store(made->path(), bytes_most, entries_most));
   const auto owner = made->path() + "/OWNER";
   out->owner_.reset(::open(owner.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!out->owner_) return out->failed("cannot use", owner);
@@ -127,25 +128,28 @@ status artifact_store::look() {
     e.whole = f.whole;
     e.used = ++clock_;
   }
-  return make_room(0);
+  return make_room(0, 0);
 }
 
 void artifact_store::drop(const digest& d, bool whole) const { ::unlink(path(d, whole).c_str()); }
 
-status artifact_store::make_room(std::uint64_t bytes) {
+status artifact_store::make_room(std::uint64_t bytes, std::size_t entries) {
   if (bytes > most_)
     return error{errc::io,
                  "contents of " + std::to_string(bytes) + " bytes do not fit into the cache, which holds " +
                      std::to_string(most_),
                  {}};
-  while (held_ + bytes > most_) {
+  while (held_ + bytes > most_ || entries_.size() + entries > entries_most_) {
     auto oldest = entries_.end();
     for (auto at = entries_.begin(); at != entries_.end(); ++at)
       if (at->second.pins == 0 && at->second.writer == 0 &&
           (oldest == entries_.end() || at->second.used < oldest->second.used))
         oldest = at;
     if (oldest == entries_.end())
-      return error{errc::io, "the cache is full of what is in use (" + std::to_string(held_) + " bytes)", {}};
+      return error{errc::io,
+                   "the cache is full of what is in use (" + std::to_string(held_) + " bytes in " +
+                       std::to_string(entries_.size()) + " files)",
+                   {}};
     drop(oldest->first, oldest->second.whole);
     held_ -= oldest->second.size;
     entries_.erase(oldest);
@@ -393,7 +397,7 @@ result<std::unique_ptr<incoming>> artifact_store::receive(const digest& d, std::
       there = at->second.size;
       at->second.writer = number; // it is not what goes
     }
-    if (auto room = make_room(size > there ? size - there : 0); !room) {
+    if (auto room = make_room(size > there ? size - there : 0, at == entries_.end() ? 1 : 0); !room) {
       if (goes_on && at != entries_.end()) at->second.writer = 0;
       return room.err();
     }

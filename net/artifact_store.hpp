@@ -36,10 +36,10 @@ public:
   virtual result<std::unique_ptr<incoming>> receive(const digest& d, std::uint64_t size) = 0;
 };
 
-/// A cache of contents by their SHA-256, on disk and bounded: when there is no room the longest unused go, but none
-/// that is held. It survives its process. What is in it at the beginning is checked when it is first asked for, so that
-/// a file that a crash has torn or a disk has spoilt is never served; what came only in part goes on where it was.
-/// Thread-safety: any thread; an `incoming` has one owner. Checking and copying block.
+/// A cache of contents by their SHA-256, on disk and bounded in bytes and in number: when there is no room the longest
+/// unused go, but none that is held. It survives its process. What is in it at the beginning is checked when it is
+/// first asked for, so that a file that a crash has torn or a disk has spoilt is never served; what came only in part
+/// goes on where it was. Thread-safety: any thread; an `incoming` has one owner. Checking and copying block.
 class artifact_store final : public artifact_sink, public std::enable_shared_from_this<artifact_store> {
 public:
   /// One that is held: it stays, and can be copied. Outlives nothing but its store, which it keeps.
@@ -63,7 +63,8 @@ public:
   };
 
   /// The folder is made (mode 0700) where it is missing, and belongs to one process at a time. Errors: io.
-  static result<std::shared_ptr<artifact_store>> open(const std::string& folder, std::uint64_t bytes_most);
+  static result<std::shared_ptr<artifact_store>> open(const std::string& folder, std::uint64_t bytes_most,
+                                                      std::size_t entries_most = std::size_t{1} << 16);
 
   bool has(const digest& d) override;
   result<std::unique_ptr<incoming>> receive(const digest& d, std::uint64_t size) override;
@@ -88,9 +89,11 @@ private:
     std::size_t operator()(const digest& d) const noexcept;
   };
 
-  artifact_store(std::string folder, std::uint64_t most) : folder_(std::move(folder)), most_(most) {}
+  artifact_store(std::string folder, std::uint64_t most, std::size_t entries)
+      : folder_(std::move(folder)), most_(most), entries_most_(entries) {}
   status look();
-  status make_room(std::uint64_t bytes);
+  /// For so much more, in so many more.
+  status make_room(std::uint64_t bytes, std::size_t entries);
   void drop(const digest& d, bool whole) const;
   std::string path(const digest& d, bool whole = true) const;
   std::string aside(const digest& d, std::uint64_t writer) const;
@@ -98,6 +101,7 @@ private:
 
   std::string folder_;
   std::uint64_t most_;
+  std::size_t entries_most_;
   measure::descriptor owner_;
   mutable std::mutex lock_; ///< guards what follows
   std::unordered_map<digest, entry, hash_of> entries_;

@@ -76,7 +76,7 @@ void dispatcher::add_place(place_id id, bool slot, slot_traits what, nanoseconds
   dispatch(now, out);
 }
 
-void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>& out) {
+void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>& out, std::uint64_t absence) {
   const place* p = find_place(id);
   if (p == nullptr) return;
   const bool was_slot = p->slot, was_stuck = p->stuck, ahead = p->what.ahead;
@@ -93,12 +93,20 @@ void dispatcher::remove_place(place_id id, nanoseconds now, std::vector<action>&
   if (ahead) --aheads_;
   if (held && !was_stuck) {
     job_state& s = jobs_.at(*held);
-    const failure lost{failure_kind::device_lost,
-                       was_slot ? "the device went away during the run" : "the builder went away during the build",
-                       {},
-                       {}};
+    failure lost{failure_kind::device_lost,
+                 was_slot ? "the device went away during the run" : "the builder went away during the build",
+                 {},
+                 {}};
     settle(s, now);
-    fail(s, s.verdict.value_or(lost), id, device, now, out);
+    if (absence != 0 && !s.verdict && s.faults.excuse(absence, options_.retry)) {
+      lost.message = "touch with the device was lost by no fault of its own";
+      begin_again(s);
+      s.last = lost;
+      if (prospect_of(s) != prospect::none) out.push_back(retry_later{s.what.id, std::move(lost), id});
+      enqueue(s, now, true, out);
+    } else {
+      fail(s, s.verdict.value_or(lost), id, device, now, out);
+    }
   }
   if (next) take_back_next(*next, now, out);
   places_changed(now, out);
@@ -109,13 +117,34 @@ void dispatcher::rest(place_id id, bool on, nanoseconds now, std::vector<action>
   place* p = find_place(id);
   if (p == nullptr || p->rests == on) return;
   p->rests = on;
-  if (on && p->next && p->next_deadline == nanoseconds::max()) {
-    jobs_.at(*p->next).comes_back = true;
-    p->next_deadline = after(now, options_.grace);
-    out.push_back(stop_ahead{id, *p->next});
-  }
+  if (on) call_back(id, *p, now, out);
   places_changed(now, out);
   dispatch(now, out);
+}
+
+void dispatcher::call_back(place_id id, place& p, nanoseconds now, std::vector<action>& out) {
+  if (!p.next || p.next_deadline != nanoseconds::max()) return;
+  jobs_.at(*p.next).comes_back = true;
+  p.next_deadline = after(now, options_.grace);
+  out.push_back(stop_ahead{id, *p.next});
+}
+
+void dispatcher::forget_kind(std::uint32_t kind) {
+  for (auto& [id, p] : places_)
+    if (p.what.kinds) std::erase(*p.what.kinds, kind);
+}
+
+void dispatcher::was_away(nanoseconds now) {
+  const auto put_off = [&](nanoseconds& due) {
+    if (due <= now) due = after(now, options_.grace);
+  };
+  for (auto& [id, p] : places_) {
+    if (p.job && !p.stuck) put_off(p.deadline);
+    if (p.next) put_off(p.next_deadline);
+  }
+  for (auto& [id, s] : jobs_)
+    if (s.waits() && s.unserved_since && now >= after(*s.unserved_since, options_.no_place_wait))
+      s.unserved_since = now - options_.no_place_wait + std::min(options_.grace, options_.no_place_wait);
 }
 
 void dispatcher::set_admission(schedulers::admission a, nanoseconds now, std::vector<action>& out) {
@@ -125,19 +154,42 @@ void dispatcher::set_admission(schedulers::admission a, nanoseconds now, std::ve
 
 void dispatcher::hold_all_but(std::optional<std::uint64_t> client, nanoseconds now, std::vector<action>& out) {
   only_ = client;
-  if (!client) dispatch(now, out);
+  for (auto& [id, p] : places_)
+    if (client && p.next && jobs_.at(*p.next).what.client != *client) call_back(id, p, now, out);
+  dispatch(now, out);
 }
 
 void dispatcher::limit_device(std::uint32_t device, std::optional<std::uint32_t> at_once, nanoseconds now,
                               std::vector<action>& out) {
-  device_states_[device].at_once = at_once;
+  auto& d = device_states_[device];
+  d.at_once = at_once;
+  if (at_once) {
+    // Each that has nothing behind it is one fewer when it ends.
+    auto least = std::max(1u, *at_once);
+    for (const auto& [id, p] : places_)
+      if (p.what.device == device && p.job && !p.stuck && !p.next) ++least;
+    auto above = d.running > least ? d.running - least : 0;
+    for (auto& [id, p] : places_) {
+      if (above == 0) break;
+      if (p.what.device != device || !p.next) continue;
+      call_back(id, p, now, out);
+      --above;
+    }
+  } else if (d.running == 0 && !d.only) {
+    device_states_.erase(device);
+  }
   dispatch(now, out);
 }
 
 void dispatcher::hold_device(std::uint32_t device, std::optional<std::uint64_t> client, nanoseconds now,
                              std::vector<action>& out) {
-  device_states_[device].only = client;
-  if (!client) dispatch(now, out);
+  auto& d = device_states_[device];
+  d.only = client;
+  if (!client && d.running == 0 && !d.at_once) device_states_.erase(device);
+  for (auto& [id, p] : places_)
+    if (client && p.what.device == device && p.next && jobs_.at(*p.next).what.client != *client)
+      call_back(id, p, now, out);
+  dispatch(now, out);
 }
 
 std::uint32_t dispatcher::running_on(std::uint32_t device) const {
@@ -148,8 +200,10 @@ std::uint32_t dispatcher::running_on(std::uint32_t device) const {
 void dispatcher::count_running(const place& p, bool begins) {
   begins ? ++load_.running : --load_.running;
   if (p.what.device == 0) return;
-  auto& on = device_states_[p.what.device].running;
-  begins ? ++on : --on;
+  const auto at = device_states_.try_emplace(p.what.device).first;
+  auto& d = at->second;
+  begins ? ++d.running : --d.running;
+  if (d.running == 0 && !d.at_once && !d.only) device_states_.erase(at);
 }
 
 bool dispatcher::device_lets(const place& p, const job_state& s, bool ahead) const {
@@ -158,7 +212,9 @@ bool dispatcher::device_lets(const place& p, const job_state& s, bool ahead) con
   if (at == device_states_.end()) return true;
   const auto& d = at->second;
   if (d.only && *d.only != s.what.client) return false;
-  return ahead || !d.at_once || d.running < std::max(1u, *d.at_once);
+  if (!d.at_once) return true;
+  const auto most = std::max(1u, *d.at_once);
+  return ahead ? d.running <= most : d.running < most;
 }
 
 void dispatcher::want_aside(std::uint64_t ticket, nanoseconds now, std::vector<action>& out) {
@@ -222,8 +278,8 @@ dispatcher::place* dispatcher::find_place(place_id id) {
 std::pair<place_id, dispatcher::place>* dispatcher::free_place(bool slot, const job_state& s) {
   for (auto& entry : places_) {
     const place& p = entry.second;
-    if (p.slot == slot && !p.job && !p.stuck && !p.rests && suits(p, s) &&
-        !s.faults.failed_at(entry.first, p.what.device) && (!slot || device_lets(p, s, false)))
+    if (p.slot == slot && !p.job && p.in_service() && suits(p, s) && !s.faults.failed_at(entry.first, p.what.device) &&
+        (!slot || device_lets(p, s, false)))
       return &entry;
   }
   return nullptr;
@@ -234,7 +290,7 @@ std::pair<place_id, dispatcher::place>* dispatcher::place_ahead(const job_state&
   std::pair<place_id, place>* best = nullptr;
   for (auto& entry : places_) {
     const place& p = entry.second;
-    if (!p.slot || !p.what.ahead || !p.job || p.next || p.stopping || p.stuck || p.rests || p.typical.count() == 0 ||
+    if (!p.slot || !p.what.ahead || !p.job || p.next || p.stopping || !p.in_service() || p.typical.count() == 0 ||
         p.typical >= options_.ahead_below || !suits(p, s) || s.faults.failed_at(entry.first, p.what.device) ||
         !device_lets(p, s, true))
       continue;
@@ -244,15 +300,14 @@ std::pair<place_id, dispatcher::place>* dispatcher::place_ahead(const job_state&
 }
 
 bool dispatcher::in_service(bool slot) const {
-  return std::any_of(places_.begin(), places_.end(), [slot](const auto& entry) {
-    return entry.second.slot == slot && !entry.second.stuck && !entry.second.rests;
-  });
+  return std::any_of(places_.begin(), places_.end(),
+                     [slot](const auto& entry) { return entry.second.slot == slot && entry.second.in_service(); });
 }
 
 dispatcher::prospect dispatcher::prospect_of(const job_state& s) const {
   bool builder = false, slot = false, good_builder = false, good_slot = false;
   for (const auto& [id, p] : places_) {
-    if (p.stuck || p.rests || !suits(p, s)) continue;
+    if (!p.in_service() || !suits(p, s)) continue;
     (p.slot ? slot : builder) = true;
     if (!s.faults.failed_at(id, p.what.device)) (p.slot ? good_slot : good_builder) = true;
   }
@@ -289,14 +344,14 @@ std::uint32_t dispatcher::wave() const { return std::max<std::uint32_t>(4, 2 * o
 
 bool dispatcher::builds_turn() const {
   // Runs go first, but a stream of trials that need no build must not keep the builders waiting for ever. What is built
-  // already is reason to wait: it would pile up.
-  return runs_since_build_ >= wave() && !to_build_.empty() && load_.ready < options_.admission.builders &&
+  // already is reason to wait: it would pile up. Who is served alone waits for nobody's turn.
+  return !only_ && runs_since_build_ >= wave() && !to_build_.empty() && load_.ready < options_.admission.builders &&
          in_service(false);
 }
 
 bool dispatcher::runs_turn() const {
   // A wave ends when enough is ready, but builds that fail make nothing ready.
-  return builds_since_run_ >= wave() && runs_served_ > 0 && in_service(true);
+  return !only_ && builds_since_run_ >= wave() && runs_served_ > 0 && in_service(true);
 }
 
 void dispatcher::dispatch(nanoseconds now, std::vector<action>& out) {
@@ -477,7 +532,13 @@ void dispatcher::ran(place_id slot, job_id id, std::optional<failure> why, nanos
 void dispatcher::answered(place_id id, job_id job, std::optional<failure> why, nanoseconds now,
                           std::vector<action>& out) {
   place* p = find_place(id);
-  if (p == nullptr || (p->job != job && p->next != job)) return;
+  if (p == nullptr) return;
+  if (p->owes == job) {
+    p->owes.reset();
+    places_changed(now, out);
+    return;
+  }
+  if (p->job != job && p->next != job) return;
   // What was taken back before it began, or has ended before the answer of the one before it has come.
   const bool ahead = p->job != job;
   if (ahead) {
@@ -527,17 +588,20 @@ void dispatcher::fail(job_state& s, const failure& why, place_id at, std::uint32
     finish(s, why, verdict == retry_state::verdict::quarantined, out);
     return;
   }
+  begin_again(s);
+  s.last = why;
+  if (prospect_of(s) != prospect::none) out.push_back(retry_later{s.what.id, why, at});
+  enqueue(s, now, true, out);
+}
+
+void dispatcher::begin_again(job_state& s) {
   // What was built in place is gone when another trial may have entered: such a trial starts again at its build.
   const bool build_again =
       s.at == stage::building || (s.at == stage::running && s.what.exclusive && s.what.needs_build);
   s.at = build_again ? stage::to_build : stage::to_run;
-  s.last = why;
-  if (section_ == s.what.id) {
-    section_.reset();
-    load_.section_taken = false;
-  }
-  if (prospect_of(s) != prospect::none) out.push_back(retry_later{s.what.id, why, at});
-  enqueue(s, now, true, out);
+  if (section_ != s.what.id) return;
+  section_.reset();
+  load_.section_taken = false;
 }
 
 void dispatcher::finish(job_state& s, std::optional<failure> why, bool quarantined, std::vector<action>& out) {
@@ -637,7 +701,8 @@ void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
         s.last = failure{failure_kind::internal, "its slot did not give it back", {}, {}};
         back.push_back(*p.next);
       }
-      p.next.reset();
+      p.owes = std::exchange(p.next, std::nullopt);
+      gave_up = true;
     }
     if (!p.job || p.stuck || now < p.deadline || p.deadline == nanoseconds::max()) continue;
     job_state& s = jobs_.at(*p.job);
@@ -667,7 +732,8 @@ void dispatcher::tick(nanoseconds now, std::vector<action>& out) {
     behind.faults.avoid(id);
     behind.last = failure{failure_kind::internal, "its slot does not answer", {}, {}};
     if (p.next_deadline == nanoseconds::max()) out.push_back(stop_ahead{id, *p.next});
-    back.push_back(*std::exchange(p.next, std::nullopt));
+    back.push_back(*p.next);
+    p.owes = std::exchange(p.next, std::nullopt);
     p.next_deadline = nanoseconds::max();
   }
   for (const auto id : back) take_back_next(id, now, out);

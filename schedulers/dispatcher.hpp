@@ -149,17 +149,28 @@ public:
   void serve(place_id slot, std::uint32_t kind, nanoseconds now, std::vector<action>& out);
   /// The place is gone for good, with whatever it had in hand (device_lost, or the timeout or cancellation that was on
   /// record). An unknown id is ignored. @pre the id is not used again, or a trial that failed there never goes to it
-  void remove_place(place_id id, nanoseconds now, std::vector<action>& out);
+  ///
+  /// `absence`: the caller had been away (each time has a number, above 0) and lost touch with it by that: what it ran
+  /// is tried again, there too when it comes back, as if nothing had been (retry_policy::absences times). 0: it was not
+  /// so.
+  void remove_place(place_id id, nanoseconds now, std::vector<action>& out, std::uint64_t absence = 0);
+  /// The caller has been away over a deadline (it was stopped, or starved): nobody is late by that. What has become due
+  /// meanwhile is due after the grace: its answer may have come and not been heard.
+  void was_away(nanoseconds now);
+  /// No trial will be of this kind any more.
+  void forget_kind(std::uint32_t kind);
   /// The place gets nothing new while it rests; what it has in hand goes on, but what was started ahead is to come
   /// back. Unknown ids are ignored.
   void rest(place_id id, bool on, nanoseconds now, std::vector<action>& out);
   /// Other limits for builds and runs at once, from here on; what is in progress goes on. 0 counts as 1.
   void set_admission(schedulers::admission a, nanoseconds now, std::vector<action>& out);
   const schedulers::admission& limits() const noexcept { return options_.admission; }
-  /// While it is set, only this client's trials are started; none: everyone's.
+  /// While it is set, only this client's trials are started, and what others have started ahead is to come back; none:
+  /// everyone's.
   void hold_all_but(std::optional<std::uint64_t> client, nanoseconds now, std::vector<action>& out);
 
-  /// The same two for the slots of one device alone: runs at once there (none: as many as it has), and whose.
+  /// The same two for the slots of one device alone: runs at once there (none: as many as it has; where more go on,
+  /// what would keep it so is to come back), and whose.
   void limit_device(std::uint32_t device, std::optional<std::uint32_t> at_once, nanoseconds now,
                     std::vector<action>& out);
   void hold_device(std::uint32_t device, std::optional<std::uint64_t> client, nanoseconds now,
@@ -228,13 +239,16 @@ private:
   struct place {
     bool slot = false;
     slot_traits what{};
-    std::optional<job_id> job;        ///< what it works on, also when nobody waits for it any more
-    std::optional<job_id> next;       ///< what it has in hand ahead
+    std::optional<job_id> job;  ///< what it works on, also when nobody waits for it any more
+    std::optional<job_id> next; ///< what it has in hand ahead
+    /// What was taken back though it was not given back: an answer comes still, and until then nothing is given to it.
+    std::optional<job_id> owes;
     nanoseconds began{0}, typical{0}; ///< its run; what its runs took lately, 0: not known
     nanoseconds deadline{0}, next_deadline{nanoseconds::max()};
     bool stopping = false; ///< told to stop: `deadline` is the end of the grace
     bool stuck = false;
     bool rests = false;
+    bool in_service() const noexcept { return !stuck && !rests && !owes; }
   };
 
   /// What a waiting trial has to hope for.
@@ -267,6 +281,10 @@ private:
   void end_early(const std::function<bool(const job_state&)>& which, const failure& why, bool refused, nanoseconds now,
                  std::vector<action>& out);
   void promote(place_id id, place& p, nanoseconds now, std::vector<action>& out);
+  /// What was started ahead there is to come back, and that is no fault.
+  void call_back(place_id id, place& p, nanoseconds now, std::vector<action>& out);
+  /// Into the queue of the stage where it begins again.
+  void begin_again(job_state& s);
   /// What was started ahead goes back to the queue.
   void take_back_next(job_id id, nanoseconds now, std::vector<action>& out);
   /// The beginning and the end of its time at a place, or ahead of one.

@@ -13,6 +13,8 @@ struct retry_policy {
   /// A candidate that has lost this many devices (builders among them) is quarantined: never tried again. 0 counts
   /// as 1.
   std::uint32_t devices_lost = 2;
+  /// How often a trial may be lost by the absence of whoever hands it out, and keep no note of that.
+  std::uint32_t absences = 3;
 };
 
 /// The faults of one trial so far, and what follows from the next one.
@@ -34,6 +36,13 @@ public:
     if (kind == failure_kind::device_lost && ++lost_ >= policy.devices_lost) return verdict::quarantined;
     return failed_places_.size() >= policy.attempts ? verdict::exhausted : verdict::again;
   }
+  /// It was lost at a place by nobody's fault here: an absence of whoever hands it out, by its number (never 0). True:
+  /// again, as if nothing had been; false: it was so too often, and is to count.
+  bool excuse(std::uint64_t absence, const retry_policy& policy) {
+    if (absence != last_absence_) ++absences_;
+    last_absence_ = absence;
+    return absences_ <= policy.absences;
+  }
   /// Not there, though nothing has failed there.
   void avoid(std::uint32_t place) { failed_places_.push_back(place); }
   /// Never again on one of these.
@@ -48,7 +57,8 @@ public:
 
 private:
   std::vector<std::uint32_t> failed_places_, lost_devices_;
-  std::uint32_t lost_ = 0;
+  std::uint32_t lost_ = 0, absences_ = 0;
+  std::uint64_t last_absence_ = 0;
 };
 
 } // namespace attune::schedulers

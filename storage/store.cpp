@@ -245,6 +245,10 @@ status store::impl::load() {
 
 void store::impl::begin_group() {
   abandon_group();
+  if (session_states.size() > session_states_kept) {
+    last_state = nullptr;
+    session_states.clear();
+  }
   batch.Clear();
   ++group;
   stamp_before = stamp;

@@ -83,7 +83,9 @@ struct store::impl {
   v1::Counters counters;
   bool written = false;
   bool forgot = false; ///< records were taken out: a step that is told later may name one of them
+  /// Of those that were written lately; the others' are on the disk. Between two writes no more than so many are kept.
   std::unordered_map<std::string, session_state> session_states;
+  static constexpr std::size_t session_states_kept = 1024;
   session_state* last_state = nullptr; ///< of last_session
   std::string last_session;
 

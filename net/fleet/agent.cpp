@@ -5,6 +5,7 @@
 #include "measure/scratch.hpp"
 #include "measure/substitution.hpp"
 #include "measure/trial_process.hpp"
+#include "net/network_error.hpp"
 #include "net/store_messages.hpp"
 #include "storage/convert.hpp"
 #include "storage/spec_reader.hpp"
@@ -105,11 +106,14 @@ agent::agent(asio::io_context& loop, agent_options options, events tell)
   }
 }
 
-agent::~agent() { laying_.join(); }
+agent::~agent() {
+  if (laying_) laying_->join();
+}
 
-void agent::lay(std::function<void()> what) {
+void agent::lay_aside(std::function<void()> what) {
   if (options_.desk != nullptr) return asio::post(*options_.desk, std::move(what));
-  asio::post(laying_, std::move(what));
+  if (!laying_) laying_.emplace(1);
+  asio::post(*laying_, std::move(what));
 }
 
 void agent::attach(link_ptr link) {
@@ -149,7 +153,7 @@ void agent::take(std::string_view body) {
     heard_ = options_.clock->monotonic();
     done = bring_->take(*part);
   } else if (!message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
-    done = bad_message("a message cannot be read");
+    done = network_error("a message cannot be read");
   } else {
     done = handle(message);
   }
@@ -169,7 +173,8 @@ status agent::handle(const Envelope& message) {
   switch (message.body_case()) {
   case Envelope::kAgentWelcome: {
     const auto& w = message.agent_welcome();
-    if (w.heartbeat_ns() <= 0 || w.lease_ns() <= w.heartbeat_ns()) return bad_message("the hub's times make no sense");
+    if (w.heartbeat_ns() <= 0 || w.lease_ns() <= w.heartbeat_ns())
+      return network_error("the hub's times make no sense");
     heartbeat_ = nanoseconds(w.heartbeat_ns());
     lease_ = nanoseconds(w.lease_ns());
     let_in_ = true;
@@ -192,7 +197,7 @@ status agent::handle(const Envelope& message) {
   default:
     break;
   }
-  return bad_message("a message that is not expected");
+  return network_error("a message that is not expected");
 }
 
 void agent::beat() {
@@ -227,9 +232,9 @@ status agent::notice(const wire::v1::TaskNotice& in) {
   if (!folder) return folder.err();
   t->folder = *folder;
   auto specs = storage::read_spec_text(in.spec(), in.file(), t->folder);
-  if (!specs) return bad_message("a task cannot be understood: " + specs.err().text());
+  if (!specs) return network_error("a task cannot be understood: " + specs.err().text());
   const auto spec = std::find_if(specs->begin(), specs->end(), [&](const auto& s) { return s.name == in.task(); });
-  if (spec == specs->end()) return bad_message("a task is not in its spec");
+  if (spec == specs->end()) return network_error("a task is not in its spec");
   target where;
   if (auto good = storage::convert::from(in.target(), where.facts); !good) return good;
   if (options_.confine) options_.confine(*spec);
@@ -244,14 +249,14 @@ status agent::notice(const wire::v1::TaskNotice& in) {
 
 status agent::order(const wire::v1::Order& in) {
   const auto of = tasks_.find(in.task());
-  if (in.slot() >= slots_.size() || of == tasks_.end() || in.lease() == 0) return bad_message("an order is not one");
+  if (in.slot() >= slots_.size() || of == tasks_.end() || in.lease() == 0) return network_error("an order is not one");
   auto& s = slots_[in.slot()];
   if (leaving_) {
     say_answer(in.lease(), failed(failure_kind::internal, "its agent was ended in order"));
     return {};
   }
   if (s.lease != 0) {
-    if (s.next) return bad_message("an order for a slot that is taken");
+    if (s.next) return network_error("an order for a slot that is taken");
     s.next = in;
     return {};
   }
@@ -262,11 +267,11 @@ status agent::order(const wire::v1::Order& in) {
   what->canonical = what->config.canonical();
   if (in.has_rival()) what->rival = in.rival();
   if (in.has_noise()) what->noise = in.noise();
-  if (in.purpose() > static_cast<std::uint32_t>(purpose::reference)) return bad_message("an order is not one");
+  if (in.purpose() > static_cast<std::uint32_t>(purpose::reference)) return network_error("an order is not one");
   what->why = static_cast<purpose>(in.purpose());
   auto folder = from(in.folder());
   if (!folder) return folder.err();
-  if (!in.artifact().empty() && !stays_below(in.artifact())) return bad_message("an order is not one");
+  if (!in.artifact().empty() && !stays_below(in.artifact())) return network_error("an order is not one");
   s.lease = in.lease();
   s.stopped = s.building = s.running = s.called_back = false;
   s.loud = in.output();
@@ -315,7 +320,7 @@ void agent::bring(const manifest& needed, std::function<void(const status&)> the
   if (std::none_of(needed.files.begin(), needed.files.end(), [](const auto& f) { return f.has_contents(); }))
     return then({});
   if (!takes_long_to_check(needed, *options_.files)) return bring_->want(needed, then);
-  lay([self = shared_from_this(), needed, wire = wire_, then = std::move(then)]() mutable {
+  lay_aside([self = shared_from_this(), needed, wire = wire_, then = std::move(then)]() mutable {
     for (const auto& f : needed.files)
       if (f.has_contents()) self->options_.files->has(f.contents);
     // Not the last owner here: it would wait for this thread.
@@ -407,7 +412,7 @@ void agent::begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<t
       });
     });
   };
-  lay(std::move(work));
+  lay_aside(std::move(work));
 }
 
 void agent::run(std::uint32_t at, std::uint64_t epoch, trial_ptr what, measure::artifact_ptr built,
@@ -460,7 +465,7 @@ void agent::forget(std::uint32_t task) {
       std::erase(folders_, own.mapped()->spec.directory);
     }
   if (gone.empty()) return;
-  lay([gone = std::move(gone)] {
+  lay_aside([gone = std::move(gone)] {
     for (const auto& folder : gone) measure::remove_tree(folder);
   });
 }

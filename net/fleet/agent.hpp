@@ -96,12 +96,14 @@ private:
   void heard(std::uint32_t at, wire::v1::Output what);
   void say_answer(std::uint64_t lease, const measure::run_result& r);
   void stop(std::uint64_t lease);
-  void lay(std::function<void()> what);
   measure::scratch& folders() const {
     return options_.folders != nullptr ? *options_.folders : options_.processes->scratch();
   }
   /// What it has comes without files and builds.
   bool only_runs() const { return options_.make_runner && options_.folders == nullptr; }
+  /// On the thread that lays out and checks files, which is made for the first; on `agent_options::desk` where there is
+  /// one.
+  void lay_aside(std::function<void()> what);
   status lay_out_here(const manifest& files, const std::string& folder);
   void bring(const manifest& needed, std::function<void(const status&)> then);
   void begin(std::uint32_t at, std::uint64_t epoch, const std::shared_ptr<trial>& what, std::uint32_t task,
@@ -140,9 +142,9 @@ private:
   };
   std::shared_ptr<hearing> hearing_ = std::make_shared<hearing>();
   timer timer_;
-  asio::thread_pool laying_{1};
-  std::vector<std::string> folders_; ///< copies of specs' folders, which go with the connection
-  std::optional<error> lost_;        ///< to be told when nothing runs any more
+  std::optional<asio::thread_pool> laying_; ///< of lay_aside()
+  std::vector<std::string> folders_;        ///< copies of specs' folders, which go with the connection
+  std::optional<error> lost_;               ///< to be told when nothing runs any more
   std::function<void()> leaving_;
 };
 

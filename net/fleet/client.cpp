@@ -1,5 +1,6 @@
 #include "net/fleet/client.hpp"
 
+#include "net/network_error.hpp"
 #include "net/store_messages.hpp"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ void client::take(std::string_view body) {
   Envelope message;
   status done;
   if (!message.ParseFromArray(body.data(), static_cast<int>(body.size())))
-    done = bad_message("a message cannot be read");
+    done = network_error("a message cannot be read");
   else
     done = handle(message);
   if (!done) lose(done.err());

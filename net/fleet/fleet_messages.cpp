@@ -1,5 +1,6 @@
 #include "net/fleet/fleet_messages.hpp"
 
+#include "net/network_error.hpp"
 #include "storage/convert.hpp"
 
 #include <algorithm>
@@ -13,11 +14,9 @@ namespace {
 constexpr std::uint32_t most_slots = 4096;
 constexpr std::size_t longest_name = 256, notes_most = 64, text_most = 8192;
 
-status good(const status& s) { return s ? s : status(bad_message(s.err().message)); }
+status good(const status& s) { return s ? s : status(network_error(s.err().message)); }
 
 } // namespace
-
-error bad_message(std::string what) { return error{errc::network, std::move(what), {}}; }
 
 abilities fleet_abilities() {
   abilities out;
@@ -46,9 +45,9 @@ status from(const wire::v1::AgentHello& in, description& out) {
   out.name = in.name();
   if (out.name.empty() || out.name.size() > longest_name ||
       std::any_of(out.name.begin(), out.name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-    return bad_message("an agent's name is 1 to 256 characters, none of them control characters");
+    return network_error("an agent's name is 1 to 256 characters, none of them control characters");
   if (in.slots() < 1 || in.slots() > most_slots)
-    return bad_message("an agent has 1 to " + std::to_string(most_slots) + " slots");
+    return network_error("an agent has 1 to " + std::to_string(most_slots) + " slots");
   out.slots = in.slots();
   if (auto done = convert::from(in.boot(), out.boot); !done) return good(done);
   if (auto done = convert::from(in.labels(), out.labels); !done) return good(done);
@@ -84,7 +83,7 @@ status from(const wire::v1::Answer& in, measure::run_result& out) {
     *message.mutable_bounded() = in.bounded();
     break;
   case wire::v1::Answer::DATA_NOT_SET:
-    return bad_message("an answer says nothing");
+    return network_error("an answer says nothing");
   }
   outcome o;
   if (auto done = convert::from(message, o); !done) return good(done);

@@ -31,6 +31,4 @@ status from(const wire::v1::Answer& in, measure::run_result& out);
 /// A token, as it is presented.
 wire::v1::Envelope showing(const token& t);
 
-error bad_message(std::string what);
-
 } // namespace attune::net::fleet

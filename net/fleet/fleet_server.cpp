@@ -1,5 +1,7 @@
 #include "net/fleet/fleet_server.hpp"
 
+#include "core/text.hpp"
+#include "net/network_error.hpp"
 #include "net/store_messages.hpp"
 #include "net/tokens.hpp"
 #include "storage/convert.hpp"
@@ -21,7 +23,14 @@ fleet_server::fleet_server(asio::io_context& loop, std::shared_ptr<artifact_stor
       registry_(options.lease),
       silence_(loop) {}
 
-fleet_server::~fleet_server() { reading_.join(); }
+fleet_server::~fleet_server() {
+  if (reading_) reading_->join();
+}
+
+void fleet_server::read_aside(std::function<void()> what) {
+  if (!reading_) reading_.emplace(1);
+  asio::post(*reading_, std::move(what));
+}
 
 void fleet_server::say(const std::string& text) const {
   if (tell_.log) tell_.log(text);
@@ -51,11 +60,13 @@ void fleet_server::audit(client_id who, std::string did, audit_details more) {
 void fleet_server::adopt(link_ptr link) {
   if (closed_) return link->close();
   const auto who = next_++;
-  if (peers_.empty()) watch();
-  const bool known = !options_.admit || (options_.trusted && options_.trusted(link->peer()));
-  auto& p =
-      peers_.try_emplace(who, peer_session(fleet_abilities(), known ? std::optional(pass::everything()) : std::nullopt))
-          .first->second;
+  if (peers_.empty()) {
+    awake_ = now(); // until now nobody was waited for
+    watch();
+  }
+  wake();
+  auto known = options_.admit ? std::nullopt : std::optional(pass::everything("anybody"));
+  auto& p = peers_.try_emplace(who, peer_session(fleet_abilities(), std::move(known))).first->second;
   p.wire = std::move(link);
   p.address = p.wire->peer();
   p.since = now();
@@ -69,6 +80,23 @@ void fleet_server::adopt(link_ptr link) {
       });
 }
 
+void fleet_server::wake() {
+  const auto at = now();
+  const auto gap = at - std::exchange(awake_, at);
+  if (gap <= options_.lease / 2) return;
+  ++absences_;
+  back_ = at;
+  registry_.listen_anew(at);
+  for (auto& [who, p] : peers_)
+    if (!p.agent && !p.client) p.since = at;
+  say("the hub was away for " + human_duration(gap) +
+      ": what is lost by that counts against no device and no candidate");
+}
+
+std::uint64_t fleet_server::absence_of(const peer& p) const {
+  return absences_ != 0 && p.since <= back_ && now() - back_ <= options_.lease + options_.lease / 2 ? absences_ : 0;
+}
+
 void fleet_server::close() {
   closed_ = true;
   silence_.cancel();
@@ -80,13 +108,14 @@ void fleet_server::close() {
 void fleet_server::take(agent_id who, std::string_view body) {
   const auto at = peers_.find(who);
   if (at == peers_.end()) return;
+  wake();
   auto& p = at->second;
   status done;
   if (const auto part = p.bring ? read_part(body) : std::nullopt) {
     // Most of all bytes of a submission: they are read where they lie.
     done = p.bring->take(*part);
   } else if (Envelope message; !message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
-    done = bad_message("a message cannot be read");
+    done = network_error("a message cannot be read");
   } else if (const auto what = p.session.take(message); what) {
     done = handle(who, p, *what, message);
   } else {
@@ -109,6 +138,9 @@ void fleet_server::drop(agent_id who, peer& p, const error& why) {
 }
 
 void fleet_server::greet(peer& p, std::uint64_t request) {
+  // Of those alone who speak the protocol: to find out who somebody is takes longer than to hear what he says.
+  if (!p.session.admitted() && options_.trusted && options_.trusted(p.address))
+    static_cast<void>(p.session.admit(pass::everything("local")));
   Envelope out;
   out.set_request(request);
   *out.mutable_welcome() = welcome_of(fleet_abilities(), p.session.agreed());
@@ -137,7 +169,7 @@ status fleet_server::handle(agent_id who, peer& p, peer_session::step what, cons
   if (p.session.at() == peer_session::stage::client && !p.client) {
     const auto clients = std::count_if(peers_.begin(), peers_.end(), [](const auto& e) { return e.second.client; });
     if (static_cast<std::size_t>(clients) >= options_.clients)
-      return bad_message("the hub has as many clients as it takes");
+      return network_error("the hub has as many clients as it takes");
     p.client = true;
     note(p, "came as a client");
   }
@@ -166,7 +198,7 @@ status fleet_server::handle(agent_id who, peer& p, peer_session::step what, cons
   case step::submit:
     return submit(who, p, message);
   case step::part: // none is under way
-    return bad_message("a message that is not expected");
+    return network_error("a message that is not expected");
   case step::ping: {
     Envelope out;
     out.set_request(message.request());
@@ -180,7 +212,7 @@ status fleet_server::handle(agent_id who, peer& p, peer_session::step what, cons
     if (tell_.asked) tell_.asked(who, message.request(), message);
     return {};
   }
-  return bad_message("a message that is not expected");
+  return network_error("a message that is not expected");
 }
 
 status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& hello, std::uint64_t request) {
@@ -217,21 +249,24 @@ status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& h
 void fleet_server::lose(agent_id who, const std::string& why, bool close) {
   auto node = peers_.extract(who);
   if (node.empty()) return;
+  wake();
   auto& p = node.mapped();
   p.session.end();
   if (p.bring) p.bring->fail({errc::network, why, {}});
   if (p.agent) {
     const auto* d = registry_.find(who);
     const auto lost = leases_.lose(who);
+    const auto absence = absence_of(p);
     if (d != nullptr) {
       say("agent " + d->name + " is gone: " + why +
-          (lost.empty() ? "" : "; what it had in hand goes elsewhere: " + std::to_string(lost.size())));
+          (lost.empty() ? "" : "; what it had in hand goes elsewhere: " + std::to_string(lost.size())) +
+          (absence == 0 ? "" : "; the hub was away"));
       note(p, "went", {{"device", d->name}, {"why", why}, {"leases lost", std::to_string(lost.size())}});
     }
-    registry_.lost(who, lost.size());
-    registry_.go(who, why, now());
+    if (absence == 0) registry_.lost(who, lost.size());
+    registry_.go(who, absence == 0 ? why : "the hub was away", now());
     for (const auto& l : lost) runs_.erase(l.id);
-    if (tell_.went) tell_.went(who);
+    if (tell_.went) tell_.went(who, absence);
   } else if (p.client) {
     note(p, "went", {{"why", why}});
     if (tell_.left) tell_.left(who);
@@ -244,6 +279,7 @@ void fleet_server::watch() {
   silence_.async_wait([weak = weak_from_this()](const asio::error_code& ec) {
     const auto self = weak.lock();
     if (ec || !self) return;
+    self->wake();
     if (self->options_.stands) {
       std::vector<agent_id> revoked;
       for (const auto& [who, p] : self->peers_)
@@ -353,7 +389,8 @@ const pass* fleet_server::pass_of(client_id who) const {
 
 status fleet_server::said(agent_id who, const wire::v1::Output& message) {
   const auto* lease = leases_.find(message.lease());
-  if (message.text().size() > 8192 || message.samples_size() > 64) return bad_message("more output than there may be");
+  if (message.text().size() > 8192 || message.samples_size() > 64)
+    return network_error("more output than there may be");
   const auto run = runs_.find(message.lease());
   // Of a lease that has ended it is of no use.
   if (lease == nullptr || lease->agent != who || run == runs_.end() || !tell_.said) return {};
@@ -362,13 +399,14 @@ status fleet_server::said(agent_id who, const wire::v1::Output& message) {
 }
 
 void fleet_server::pass_on() {
-  std::vector<wanted> now_;
+  std::vector<wanted> handed;
   {
     const std::lock_guard guard(lock_);
-    now_.swap(handed_);
+    handed.swap(handed_);
     passing_ = false;
   }
-  for (auto& w : now_) {
+  if (!peers_.empty()) wake();
+  for (auto& w : handed) {
     const auto at = peers_.find(w.agent);
     if (at == peers_.end()) continue; // its place is being taken away
     if (w.stops) {
@@ -380,7 +418,7 @@ void fleet_server::pass_on() {
       continue;
     }
     listing_[{w.agent, w.slot}].emplace_back(w.what, false);
-    asio::post(reading_, [self = shared_from_this(), w = std::move(w)]() mutable {
+    read_aside([self = shared_from_this(), w = std::move(w)]() mutable {
       auto listed = list_folder(w.built->directory);
       auto& loop = self->loop_;
       asio::post(loop, [self = std::move(self), w = std::move(w), listed = std::move(listed)]() mutable {
@@ -475,7 +513,7 @@ status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
     if (auto good = from(a, r); !good) return good;
     switch (leases_.end(a.lease(), who)) {
     case lease_table::answer::unknown:
-      return bad_message("an answer to what was never asked");
+      return network_error("an answer to what was never asked");
     case lease_table::answer::late:
       say("a late answer of " + registry_.find(who)->name + " is not used");
       continue;
@@ -516,8 +554,8 @@ status fleet_server::submit(agent_id who, peer& p, const Envelope& message) {
   auto files = from(message.submit().files());
   if (!files) return files.err();
   for (const auto& f : files->files)
-    if (!f.has_contents()) return bad_message("a submission names files alone");
-  if (files->bytes() > options_.files_most) return bad_message("the files are more than the hub takes");
+    if (!f.has_contents()) return network_error("a submission names files alone");
+  if (files->bytes() > options_.files_most) return network_error("the files are more than the hub takes");
   if (!p.bring)
     p.bring =
         std::make_unique<artifact_receiver>(files_, [weak = std::weak_ptr(p.wire)](const wire::v1::ArtifactFetch& ask) {
@@ -542,7 +580,7 @@ status fleet_server::submit(agent_id who, peer& p, const Envelope& message) {
     p.bring->want(*files, then);
     return {};
   }
-  asio::post(reading_, [self = shared_from_this(), who, files = std::move(*files), then = std::move(then)]() mutable {
+  read_aside([self = shared_from_this(), who, files = std::move(*files), then = std::move(then)]() mutable {
     for (const auto& f : files.files) self->files_->has(f.contents);
     // Not the last owner here: it would wait for this thread.
     auto& loop = self->loop_;

@@ -23,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -42,7 +43,7 @@ struct fleet_server_options {
   std::function<std::optional<pass>(const std::string& id, const std::string& secret, const std::string& peer)> admit;
   /// Whether a token that was admitted is good still. Empty: yes.
   std::function<bool(const std::string& id)> stands;
-  /// Who does without a token, by the address. Empty: nobody.
+  /// Who does without a token, by the address; asked when a peer has greeted. Empty: nobody.
   std::function<bool(const std::string& peer)> trusted;
 };
 
@@ -60,6 +61,10 @@ struct task_package {
 /// answer, and the files that are asked for. A peer that does not keep to the protocol loses its connection and nothing
 /// else.
 ///
+/// Who watches for silence must have been listening: where half a lease goes by in which nothing was done here, the hub
+/// was away, and agents may have given it up (which they do when they have heard nothing for a lease). Everybody's
+/// silence begins anew then, and agents that are lost within one and a half leases after it are lost by that.
+///
 /// Threads: its own functions on the thread of `loop`, but for order(), stop(), reply() and audit(), which may be
 /// called from any.
 class fleet_server : public std::enable_shared_from_this<fleet_server> {
@@ -69,7 +74,9 @@ public:
   /// What the hub does; all are called on the loop's thread, and must be quick. Each may be empty.
   struct events {
     std::function<void(agent_id, const description&)> came; ///< an agent is let in, all its slots free
-    std::function<void(agent_id)> went;
+    /// It is gone, with what it had in hand. `absence` is not 0 where that is the hub's own doing, which was away (it
+    /// was stopped, or starved, or its clock has leapt); each time has a number.
+    std::function<void(agent_id, std::uint64_t absence)> went;
     /// An agent began or ceased to get work (drain, ban).
     std::function<void(agent_id, const description&, bool ready)> changed;
     /// A client asks; answered by reply(). The files of a Submit have come.
@@ -173,6 +180,12 @@ private:
   void begin(wanted w, std::shared_ptr<const manifest> folder);
   void flush();
   void watch();
+  /// Something happens here: it is seen whether the hub was away before.
+  void wake();
+  /// The absence by which an agent that goes now is lost; 0: none.
+  std::uint64_t absence_of(const peer& p) const;
+  /// On the thread that lists and checks, which is made for the first.
+  void read_aside(std::function<void()> what);
   void say(const std::string& text) const;
   void note(const peer& p, std::string_view did, const audit_details& more = {}) const;
   nanoseconds now() const { return options_.clock->monotonic(); }
@@ -191,9 +204,12 @@ private:
   std::unordered_set<task_ptr> loud_;
   std::vector<agent_id> dirty_; ///< peers with orders to be sent
   timer silence_;
-  asio::thread_pool reading_{1}; ///< lists what was built, checks what was kept
-  std::string part_;             ///< the last one that was sent: its memory
+  std::optional<asio::thread_pool> reading_; ///< lists what was built, checks what was kept
+  std::string part_;                         ///< the last one that was sent: its memory
   bool closed_ = false;
+  nanoseconds awake_{0}; ///< when something was last done here
+  nanoseconds back_{0};  ///< from the last absence
+  std::uint64_t absences_ = 0;
 
   std::mutex lock_; ///< guards what other threads hand in
   std::vector<wanted> handed_;

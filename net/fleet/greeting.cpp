@@ -1,6 +1,7 @@
 #include "net/fleet/greeting.hpp"
 
 #include "net/fleet/fleet_messages.hpp"
+#include "net/network_error.hpp"
 #include "net/store_messages.hpp"
 
 namespace attune::net::fleet {
@@ -17,7 +18,7 @@ void greeting::begin(const link_ptr& link, std::string_view peer, const link::ta
 
 status greeting::take(link& on, const Envelope& message) {
   if (message.has_failed()) return error_of(message.failed());
-  if (!message.has_welcome()) return bad_message("the hub does not greet");
+  if (!message.has_welcome()) return network_error("the hub does not greet");
   auto agreed = agree(fleet_abilities(), message.welcome());
   if (!agreed) return agreed.err();
   agreed_ = std::move(*agreed);

@@ -13,6 +13,7 @@
 #include <asio/post.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <future>
@@ -29,6 +30,8 @@ using wire::v1::Envelope;
 namespace {
 
 constexpr std::size_t messages_kept = 200;
+/// Jobs are looked at each second at least: what is longer than this is an absence.
+constexpr nanoseconds away_after = std::chrono::seconds(5);
 /// What runs say travels to clients at this rate at the most, of each task.
 constexpr std::size_t output_each_second = 64 << 10;
 
@@ -73,9 +76,10 @@ struct open_job {
   std::vector<task_spec> specs;
   std::optional<budget_spec> budget; ///< that they share
   std::optional<actors::joint_session> whole;
-  std::vector<running> tasks; ///< empty: it waits for its devices
-  nanoseconds since{0};       ///< that it waits, or is under way
-  nanoseconds patience{0};    ///< of its waiting
+  std::vector<running> tasks;   ///< empty: it waits for its devices
+  std::vector<task_ptr> packed; ///< those that agents can be told of
+  nanoseconds since{0};         ///< that it waits, or is under way
+  nanoseconds patience{0};      ///< of its waiting
   std::vector<follower> followers;
   std::string said;        ///< the last Progress
   std::string end_message; ///< why it was ended before its time
@@ -104,7 +108,12 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   std::unique_ptr<actors::engine> engine;
 
   // The loop's thread.
-  std::unordered_map<agent_id, std::vector<std::uint64_t>> slots; ///< the engine's numbers
+  struct offered_slots {
+    std::vector<std::uint64_t> numbers; ///< the engine's
+    /// place_info::absence of all of them.
+    std::shared_ptr<std::atomic<std::uint64_t>> absence = std::make_shared<std::atomic<std::uint64_t>>(0);
+  };
+  std::unordered_map<agent_id, offered_slots> slots;
   bool closing = false;
 
   std::mutex lock; ///< guards what follows
@@ -128,11 +137,18 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   std::deque<std::string> ended_names;         ///< of jobs, the longest ended first
   std::map<std::string, std::uint64_t> owners; ///< their numbers for the engine
   std::uint64_t next_owner = 1;
+  nanoseconds looked{0}; ///< when the jobs were last looked at
   std::thread desk;
   std::unique_ptr<timer> looks; ///< where it has no thread
 
   void say(const std::string& text) {
     if (options.log) options.log(text);
+  }
+  /// With the lock held.
+  const std::set<std::string>& asked_of(const std::string& target_form) const {
+    static const std::set<std::string> nothing;
+    const auto at = asked.find(target_form);
+    return at == asked.end() ? nothing : at->second;
   }
   nanoseconds now() const { return options.wire.clock->monotonic(); }
 
@@ -158,7 +174,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
   }
 
   void offer(agent_id who, const description& what) {
-    auto& numbers = slots[who];
+    auto& mine = slots[who];
     const std::weak_ptr<impl> weak = weak_from_this();
     for (std::uint32_t i = 0; i < what.slots; ++i) {
       actors::place_info info;
@@ -168,30 +184,32 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
         const auto self = weak.lock();
         if (!self) return false;
         const std::lock_guard guard(self->lock);
-        return fleet::serves(t, what, self->asked[t.identity.target_form]);
+        return fleet::serves(t, what, self->asked_of(t.identity.target_form));
       };
+      info.absence = [number = mine.absence] { return number->load(); };
       if (what.ahead)
         info.stop = [to = std::weak_ptr(server), who, i](const trial_ptr& which) {
           if (const auto s = to.lock()) s->stop(who, i, which);
         };
-      numbers.push_back(engine->add_slot(info, std::make_shared<remote_slot>(server, who, i)));
+      mine.numbers.push_back(engine->add_slot(info, std::make_shared<remote_slot>(server, who, i)));
     }
     refresh();
   }
 
-  void went(agent_id who) {
+  void went(agent_id who, std::uint64_t absence) {
     const auto node = slots.extract(who);
     if (node.empty() || closing) return;
-    for (const auto number : node.mapped()) engine->remove_slot(number);
+    node.mapped().absence->store(absence);
+    for (const auto number : node.mapped().numbers) engine->remove_slot(number);
     refresh();
   }
 
   void changed(agent_id who, const description& what, bool on) {
     const auto at = slots.find(who);
     if (at == slots.end() || closing) return;
-    for (const auto number : at->second) engine->rest_slot(number, !on);
+    for (const auto number : at->second.numbers) engine->rest_slot(number, !on);
     refresh();
-    if (on && at->second.empty()) offer(who, what);
+    if (on && at->second.numbers.empty()) offer(who, what);
   }
 
   void refresh() {
@@ -515,14 +533,18 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       *out.mutable_ended() = ended;
       server->reply(f.who, f.request, std::move(out));
     }
-    for (const auto& t : j.tasks) server->forget(t.of, package(t.of));
+    for (const auto& of : j.packed) server->forget(of, package(of));
     {
       const std::lock_guard guard(lock);
-      for (const auto& t : j.tasks) {
-        packages.erase(t.of.get());
-        messages.erase(t.of.get());
-        said.erase(t.of.get());
-        hearers.erase(t.of.get());
+      for (const auto& of : j.packed) {
+        packages.erase(of.get());
+        messages.erase(of.get());
+        said.erase(of.get());
+        hearers.erase(of.get());
+        const auto& form = of->identity.target_form;
+        if (std::none_of(packages.begin(), packages.end(),
+                         [&](const auto& p) { return p.first->identity.target_form == form; }))
+          asked.erase(form);
       }
     }
     // Nothing of it is kept in memory, here or at the agents.
@@ -636,6 +658,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     {
       const std::lock_guard guard(lock);
       packages[of->get()] = std::move(packed);
+      j.packed.push_back(*of);
       auto& names_ = asked[(*of)->identity.target_form];
       names_.insert(where.asked.begin(), where.asked.end());
     }
@@ -699,7 +722,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
 
   bool served(const running& t) {
     const std::lock_guard guard(lock);
-    const auto& names = asked[t.of->identity.target_form];
+    const auto& names = asked_of(t.of->identity.target_form);
     return std::any_of(ready.begin(), ready.end(),
                        [&](const auto& d) { return fleet::serves(*t.of, d.second, names); });
   }
@@ -802,6 +825,13 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
       if (stopping) return;
       batch.swap(todo);
     }
+    // Where the hub itself was away nobody's patience has run meanwhile.
+    if (const auto gap = now() - looked; looked.count() > 0 && gap > away_after)
+      for (auto& [name, j] : jobs) {
+        if (j.tasks.empty()) j.since += gap;
+        for (auto& t : j.tasks)
+          if (t.unserved) *t.unserved += gap;
+      }
     for (const auto& f : batch) f();
     for (auto at = jobs.begin(); at != jobs.end();) at = look(at->second) ? std::next(at) : jobs.erase(at);
     std::vector<std::string> lines;
@@ -817,6 +847,7 @@ struct hub::impl : std::enable_shared_from_this<hub::impl> {
     for (const auto& [name, j] : jobs)
       without += j.tasks.empty() ||
                  std::any_of(j.tasks.begin(), j.tasks.end(), [](const running& t) { return t.unserved.has_value(); });
+    looked = now();
     const std::lock_guard guard(lock);
     job_lines.swap(lines);
     clients.swap(shares);
@@ -935,7 +966,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   i->bans.emplace(std::move(*bans));
   fleet_server::events tell;
   tell.came = [p = i.get()](agent_id who, const description& what) { p->came(who, what); };
-  tell.went = [p = i.get()](agent_id who) { p->went(who); };
+  tell.went = [p = i.get()](agent_id who, std::uint64_t absence) { p->went(who, absence); };
   tell.changed = [p = i.get()](agent_id who, const description& what, bool on) { p->changed(who, what, on); };
   tell.asked = [p = i.get()](client_id who, std::uint64_t request, const Envelope& message) {
     p->asked_by(who, request, message);

@@ -3,6 +3,7 @@
 #include "core/text.hpp"
 #include "net/address.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
 #include <cstdio>
@@ -46,10 +47,11 @@ std::string table_form(const std::string& peer, bool six) {
 }
 
 long owner_in_table(std::string_view table, std::string_view local) {
-  for (const auto line : split(table, '\n')) {
+  for (auto at = table.find(local); at != std::string_view::npos; at = table.find(local, at + 1)) {
+    const auto begin = table.rfind('\n', at) + 1, end = std::min(table.find('\n', at), table.size());
     // sl local remote state queues timer retransmissions uid timeout inode ...
     std::vector<std::string_view> words;
-    for (const auto w : split(line, ' '))
+    for (const auto w : split(table.substr(begin, end - begin), ' '))
       if (!w.empty()) words.push_back(w);
     // Of a socket that its process has closed already nobody can be told; the kernel says root.
     if (words.size() < 10 || words[1] != local || words[3] != "01" || words[9] == "0") continue;

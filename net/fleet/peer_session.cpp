@@ -1,6 +1,7 @@
 #include "net/fleet/peer_session.hpp"
 
 #include "net/fleet/fleet_messages.hpp"
+#include "net/network_error.hpp"
 #include "net/tokens.hpp"
 
 namespace attune::net::fleet {
@@ -16,7 +17,7 @@ result<peer_session::step> peer_session::take(const Envelope& message) {
 result<peer_session::step> peer_session::next(const Envelope& message) {
   switch (at_) {
   case stage::fresh: {
-    if (!message.has_hello()) return bad_message("the first message is no greeting");
+    if (!message.has_hello()) return network_error("the first message is no greeting");
     auto agreed = agree(mine_, message.hello());
     if (!agreed) return agreed.err();
     agreed_ = std::move(*agreed);
@@ -25,7 +26,7 @@ result<peer_session::step> peer_session::next(const Envelope& message) {
   }
   case stage::greeted:
     if (message.has_authenticate()) {
-      if (std::exchange(shown_, true)) return bad_message("a token is shown once");
+      if (std::exchange(shown_, true)) return network_error("a token is shown once");
       return step::authenticate;
     }
     if (!may_) return refused_token();
@@ -48,14 +49,14 @@ result<peer_session::step> peer_session::next(const Envelope& message) {
       end();
       return step::leave;
     default:
-      return bad_message("a message that is not expected");
+      return network_error("a message that is not expected");
     }
   case stage::client:
     return client(message);
   case stage::over:
     break;
   }
-  return bad_message("the connection is over");
+  return network_error("the connection is over");
 }
 
 result<peer_session::step> peer_session::client(const Envelope& message) {
@@ -84,12 +85,12 @@ result<peer_session::step> peer_session::client(const Envelope& message) {
     allowed = may_->manage;
     break;
   default:
-    return bad_message("a message that is not expected");
+    return network_error("a message that is not expected");
   }
   if (!allowed) return refused_deed();
-  if (what == step::part && open_ == 0) return bad_message("a part of a file came that was not asked for");
+  if (what == step::part && open_ == 0) return network_error("a part of a file came that was not asked for");
   if (what == step::ask || what == step::submit) {
-    if (open_ >= questions_most) return bad_message("too many questions at a time");
+    if (open_ >= questions_most) return network_error("too many questions at a time");
     ++open_;
   }
   at_ = stage::client;

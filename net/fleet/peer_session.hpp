@@ -44,7 +44,8 @@ public:
 
   /// Errors: network or refused: what the peer is told.
   result<step> take(const wire::v1::Envelope& message);
-  /// The token was judged: none where it is not good. Errors: what the peer is told. @pre the last step was it
+  /// The token was judged: none where it is not good; or it is known without one what it may do. Errors: what the peer
+  /// is told. @pre the last step was the token, or the greeting
   status admit(std::optional<pass> may);
   /// The agent is one of the fleet. @pre the last step was `come`
   void let_in() noexcept { at_ = stage::agent; }

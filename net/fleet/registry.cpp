@@ -72,6 +72,11 @@ void registry::heard(agent_id id, nanoseconds now) {
   if (auto* d = device_of(id)) d->heard = std::max(*d->heard, now);
 }
 
+void registry::listen_anew(nanoseconds now) {
+  for (auto& [name, d] : devices_)
+    if (d.agent) d.heard = now;
+}
+
 void registry::go(agent_id id, std::string why, nanoseconds) {
   auto* d = device_of(id);
   if (d == nullptr) return;

@@ -71,6 +71,8 @@ public:
   /// An agent says who it is. @pre `id` is new
   arrival come(agent_id id, description what, nanoseconds now);
   void heard(agent_id id, nanoseconds now);
+  /// Whoever listens was away until now: nobody has been silent before this.
+  void listen_anew(nanoseconds now);
   /// Its connection has ended. Unknown ids are ignored.
   void go(agent_id id, std::string why, nanoseconds now);
   /// Those whose lease has run out: the hub drops them.

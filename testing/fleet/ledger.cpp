@@ -236,8 +236,9 @@ void fleet_ledger::joined(const std::string& place, const std::string& device, b
 void fleet_ledger::gone(const std::string& place) {
   const auto at = in_hand_.find(place);
   if (at == in_hand_.end()) return;
-  // What was behind the first had not begun, as far as anybody here can know.
-  if (!at->second.empty() && at->second.begin()->second != trial_id())
+  // One and a half leases, and the way. What was behind the first had not begun, as far as anybody here can know.
+  const bool excused = back_ && time_.monotonic() - *back_ <= std::chrono::seconds(8);
+  if (!excused && !at->second.empty() && at->second.begin()->second != trial_id())
     trials_[at->second.begin()->second].lost_with.insert(device_of(place));
   in_hand_.erase(at);
 }

@@ -66,6 +66,8 @@ public:
   /// A place has come to the hub's scheduler; and has gone, as the scheduler hears just now.
   void joined(const std::string& place, const std::string& device, bool ahead);
   void gone(const std::string& place);
+  /// The hub was stopped until now: what it loses of touch right after that is no fault of a device's or a trial's.
+  void hub_was_away() { back_ = time_.monotonic(); }
   /// The hub's life has ended: what it had in hand is no more, what is on the disk stays.
   void hub_gone();
   /// A search of the hub has ended.
@@ -131,6 +133,8 @@ private:
   std::map<std::string, std::set<std::string>> failures_; ///< what each search has heard no value of
   std::map<task_ptr, std::string> experiments_;
   std::set<std::string> refused_; ///< tasks
+
+  std::optional<nanoseconds> back_; ///< when the hub was last back from where it was
 
   // Of one life of the hub.
   std::map<std::string, tuner_book> tuners_;

@@ -621,6 +621,7 @@ private:
       return time_.after(f.lasts, [this] {
         hub_stalled_ = false;
         note_stall();
+        books_.hub_was_away();
       });
     case kind::store_fails:
       disk_.trouble = error{errc::store_unusable, "no space left", {}};

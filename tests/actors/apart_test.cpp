@@ -126,6 +126,60 @@ BOOST_AUTO_TEST_CASE(a_trial_that_loses_its_machine_goes_to_another_once_and_a_l
   for (const auto& i : g.store.records) BOOST_TEST(i.result->measured()->value != 99);
 }
 
+BOOST_AUTO_TEST_CASE(what_an_absence_of_the_hub_has_lost_counts_against_nobody) {
+  boost_world g({.scheduling = apart()});
+  auto at_a = slot_of("a"), at_b = slot_of("b");
+  at_a.absence = at_b.absence = [] { return std::uint64_t{1}; };
+  auto a = g.add_runner(at_a), b = g.add_runner(at_b);
+  const auto t = g.begin(on("test", 1));
+  const bool first = !a->hand.empty();
+  g.kill_runner(first ? 0 : 1);
+  BOOST_REQUIRE_EQUAL((first ? b : a)->hand.size(), 1u); // it hears of them one after the other
+  g.kill_runner(first ? 1 : 0);
+  auto again = g.add_runner(at_a);
+  BOOST_REQUIRE_EQUAL(again->hand.size(), 1u);
+  g.answer(again, measured(1));
+  const auto r = g.report(t);
+  BOOST_REQUIRE(r);
+  BOOST_TEST(r->counts.measured == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(no_run_is_late_by_an_absence_of_the_hub) {
+  boost_world g({.scheduling = apart()});
+  auto a = g.add_runner(slot_of("a"));
+  const auto t = g.begin(on("test", 2));
+  g.pass(1h, 1h); // in one step: nobody was there to see the time
+  g.answer(a, measured(1));
+  BOOST_TEST(g.status_of(t).counts.measured == 1u);
+  g.pass(1h); // there all the time
+  g.answer(a, measured(1));
+  const auto r = g.report(t);
+  BOOST_REQUIRE(r);
+  BOOST_TEST(r->counts.measured == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_kept_of_what_ended_sessions_asked_of_slots) {
+  boost_world g({.scheduling = apart()});
+  int asked = 0;
+  auto place = slot_of("a");
+  place.serves = [&asked](const task&) { return ++asked > 0; };
+  auto a = g.add_runner(place);
+  for (int i = 1; i <= 5; ++i) {
+    const auto t = g.begin(on("kind" + std::to_string(i), 1));
+    g.answer(a, measured(1));
+    BOOST_REQUIRE(g.report(t));
+    BOOST_TEST(asked == i);
+  }
+  place.name = "a/slot1";
+  g.add_runner(place);
+  BOOST_TEST(asked == 5);
+  g.begin(on("kind6", 4));
+  BOOST_TEST(asked == 7); // of both slots
+  place.name = "a/slot2";
+  g.add_runner(place);
+  BOOST_TEST(asked == 8); // what is under way is asked of who comes
+}
+
 BOOST_AUTO_TEST_CASE(a_trial_that_loses_two_machines_is_quarantined) {
   boost_world g({.scheduling = apart()});
   auto a = g.add_runner(slot_of("a")), b = g.add_runner(slot_of("b"));

@@ -75,6 +75,21 @@ struct memory_link final : net::link {
   bool over = false, in = false;
 };
 
+/// The loop of one input. To make one takes longer than all that happens on it: there is one, which is left empty.
+struct own_turn {
+  own_turn() = default;
+  ~own_turn() {
+    loop.restart();
+    loop.poll();
+  }
+  own_turn(const own_turn&) = delete;
+  own_turn& operator=(const own_turn&) = delete;
+  asio::io_context& loop = []() -> asio::io_context& {
+    static asio::io_context one;
+    return one;
+  }();
+};
+
 std::shared_ptr<artifact_store> cache() {
   static const auto store = [] {
     std::string folder = (std::filesystem::temp_directory_path() / "attune-session-XXXXXX").string();
@@ -193,7 +208,8 @@ void judge(guest& g) {
 }
 
 void play_hub(script in) {
-  asio::io_context loop;
+  const own_turn turn;
+  auto& loop = turn.loop;
   manual_time time;
   fleet_server_options o;
   o.clock = &time;
@@ -213,7 +229,7 @@ void play_hub(script in) {
   tell.came = [&](agent_id who, const description& d) {
     for (std::uint32_t i = 0; i < d.slots; ++i) slots.emplace_back(who, i);
   };
-  tell.went = [&](agent_id who) { std::erase_if(slots, [&](const auto& s) { return s.first == who; }); };
+  tell.went = [&](agent_id who, std::uint64_t) { std::erase_if(slots, [&](const auto& s) { return s.first == who; }); };
   tell.asked = [&](client_id who, std::uint64_t request, const Envelope&) { questions.emplace_back(who, request); };
   const auto hub = std::make_shared<fleet_server>(loop, cache(), o, tell);
   hub->package = [](const task_ptr&) {
@@ -376,7 +392,8 @@ Envelope hubs_message(unsigned what, unsigned how) {
 }
 
 void play_agent(script in) {
-  asio::io_context loop;
+  const own_turn turn;
+  auto& loop = turn.loop;
   std::vector<std::shared_ptr<idle_runner>> runners;
   fleet::agent_options o;
   o.self.name = "a";

@@ -507,6 +507,18 @@ BOOST_AUTO_TEST_CASE(the_longest_unused_goes_and_what_is_held_stays) {
   BOOST_TEST(store->has(sha256(c)));
 }
 
+BOOST_AUTO_TEST_CASE(many_small_contents_are_bounded_by_their_number) {
+  const artifact_place here;
+  for (const bool again : {false, true}) {
+    const auto store = *artifact_store::open(here.path + "/store", 1u << 20, 3);
+    for (char c = again ? 'e' : 'a'; c <= 'f'; ++c) BOOST_REQUIRE(put(*store, std::string(1, c)).ok());
+    for (const char c : {'d', 'e', 'f'}) BOOST_TEST(store->has(sha256(std::string(1, c))));
+    BOOST_TEST(!store->has(sha256("c")));
+    BOOST_TEST(store->bytes() == 3u);
+  }
+  BOOST_TEST((*artifact_store::open(here.path + "/store", 1u << 20, 2))->bytes() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(a_folder_has_one_owner) {
   const artifact_place here;
   const auto store = opened(here.path + "/store");

@@ -1,54 +1,17 @@
 // What becomes of a fleet when clocks jump, names are doubled and benchmarks take all there is: real processes.
-#include "tests/scenarios/attune_process.hpp"
+#include "tests/scenarios/live_fleet.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/stat.h>
 
 #include <csignal>
 #include <cstdlib>
-#include <memory>
-#include <optional>
 #include <unistd.h>
 
 using namespace attune::testing;
 using std::chrono::seconds;
 
 namespace {
-
-struct outcome_fleet {
-  explicit outcome_fleet(const process::environment& extra = {}) : with(extra) {
-    hub.reset(new process(at.start({"hub", "--listen", "127.0.0.1:0"}, with)));
-    const std::string said = "listens on ";
-    BOOST_REQUIRE_MESSAGE(hub->wait_until([&] {
-      const auto from = hub->err().find(said);
-      return from != std::string::npos && hub->err().find('\n', from) != std::string::npos;
-    }),
-                          "the hub does not listen: " + hub->err());
-    const auto text = hub->err();
-    const auto from = text.find(said) + said.size();
-    address = text.substr(from, text.find('\n', from) - from);
-  }
-  std::unique_ptr<process> agent(const std::string& name, std::vector<std::string> more = {}) {
-    std::vector<std::string> words{"agent", "--hub", address, "--name", name};
-    words.insert(words.end(), more.begin(), more.end());
-    return std::unique_ptr<process>(new process(at.start(words, with)));
-  }
-  std::optional<json> device(const std::string& name) {
-    const auto e = at.attune({"devices", "--hub", address, "--json"});
-    if (e.exit != 0) return std::nullopt;
-    const auto all = e.document();
-    for (const auto& d : all["devices"])
-      if (d["name"] == name) return d;
-    return std::nullopt;
-  }
-  bool let_in(process& agent) {
-    return agent.wait_until([&] { return agent.err().find("has let it in") != std::string::npos; });
-  }
-  scenario at;
-  process::environment with;
-  std::unique_ptr<process> hub;
-  std::string address;
-};
 
 std::string spec_of(const std::string& command, int trials) {
   return "task: t\nparameters: {x: {range: [1, " + std::to_string(trials) + "]}}\nrun:\n  command: \"" + command +
@@ -63,11 +26,11 @@ BOOST_AUTO_TEST_SUITE(fleet_outcomes_suite)
 BOOST_AUTO_TEST_CASE(clocks_that_jump_on_hub_and_agent_cost_no_lease) {
   scenario clock;
   const auto file = clock.write("clock", "0");
-  outcome_fleet f({{"LD_PRELOAD", STEPPED_CLOCK}, {"STEPPED_CLOCK_SECONDS", file}});
+  live_fleet f("127.0.0.1", {{"LD_PRELOAD", STEPPED_CLOCK}, {"STEPPED_CLOCK_SECONDS", file}});
   auto a = f.agent("one");
   BOOST_REQUIRE(f.let_in(*a));
   const auto spec = f.at.write("s.yaml", spec_of("echo run >> runs.log; sleep 0.3; echo {x}", 6));
-  auto client = f.at.start({"tune", spec, "--hub", f.address, "--json"});
+  auto client = f.at.start({"tune", spec, "--hub", f.address(), "--json"});
   const auto ran = [&] {
     const auto d = f.device("one");
     return d ? (*d)["runs"].get<int>() : 0;
@@ -87,33 +50,33 @@ BOOST_AUTO_TEST_CASE(clocks_that_jump_on_hub_and_agent_cost_no_lease) {
 }
 
 BOOST_AUTO_TEST_CASE(of_two_agents_under_one_name_the_first_stays_and_the_second_follows_it) {
-  outcome_fleet f;
+  live_fleet f;
   auto first = f.agent("one");
   BOOST_REQUIRE(f.let_in(*first));
   auto second = f.agent("one");
   BOOST_REQUIRE(second->wait_until(
       [&] { return second->err().find("another agent is alive under the name 'one'") != std::string::npos; }));
   BOOST_TEST((*f.device("one"))["state"] == "ready");
-  const auto e = f.at.attune({"tune", f.at.write("s.yaml", spec_of("echo {x}", 3)), "--hub", f.address, "--json"});
+  const auto e = f.at.attune({"tune", f.at.write("s.yaml", spec_of("echo {x}", 3)), "--hub", f.address(), "--json"});
   BOOST_TEST(e.exit == 0, e.told());
   BOOST_TEST(first->err().find("trying again") == std::string::npos, first->err());
   first->signal(SIGKILL);
   first->wait();
   BOOST_REQUIRE(f.let_in(*second));
-  BOOST_REQUIRE(f.hub->wait_until([&] {
+  BOOST_REQUIRE(f.hub().wait_until([&] {
     const auto d = f.device("one");
     return d && (*d)["state"] == "ready";
   }));
 }
 
 BOOST_AUTO_TEST_CASE(a_benchmark_that_takes_every_core_keeps_no_heartbeat_back) {
-  outcome_fleet f;
+  live_fleet f;
   auto a = f.agent("one");
   BOOST_REQUIRE(f.let_in(*a));
   // Longer than a lease lasts (5 s), on every core several times over.
   const auto spec = f.at.write(
       "busy.yaml", spec_of("for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done; sleep 6; echo {x}", 1));
-  const auto e = f.at.attune({"tune", spec, "--hub", f.address, "--json"}, seconds(60));
+  const auto e = f.at.attune({"tune", spec, "--hub", f.address(), "--json"}, seconds(60));
   BOOST_TEST_REQUIRE(e.exit == 0, e.told());
   const auto d = f.device("one");
   BOOST_REQUIRE(d.has_value());
@@ -123,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_benchmark_that_takes_every_core_keeps_no_heartbeat_back) 
 }
 
 BOOST_AUTO_TEST_CASE(what_a_confined_agent_runs_is_another_user_with_no_network) {
-  outcome_fleet f;
+  live_fleet f;
   const bool root = ::geteuid() == 0;
   std::vector<std::string> words{"--confine", "--limit", "files=99", "--cache", f.at.path("cache")};
   if (root) words.insert(words.end(), {"--user", "54321"});
@@ -157,7 +120,7 @@ run:
   check: {command: "sh offline.sh && test $(id -u) = $(cat {workdir}/user)", timeout: 20s}
 search: {strategy: grid, trials: 2}
 )spec");
-  const auto e = f.at.attune({"tune", spec, "--hub", f.address, "--json"});
+  const auto e = f.at.attune({"tune", spec, "--hub", f.address(), "--json"});
   BOOST_TEST_REQUIRE(e.exit == 0, e.told());
   BOOST_TEST(e.document()["best"]["value"] == 6, e.told());
   // Each run's own $TMPDIR has gone with it.
@@ -166,7 +129,7 @@ search: {strategy: grid, trials: 2}
   if (root) {
     // Whoever it is, root it was not.
     const auto probe = f.at.write("p.yaml", spec_of("id -u", 1));
-    const auto p = f.at.attune({"tune", probe, "--hub", f.address, "--json"});
+    const auto p = f.at.attune({"tune", probe, "--hub", f.address(), "--json"});
     BOOST_TEST_REQUIRE(p.exit == 0, p.told());
     BOOST_TEST(p.document()["best"]["value"] == 54321, p.told());
     struct stat s {};
@@ -175,14 +138,14 @@ search: {strategy: grid, trials: 2}
   }
   a->signal(SIGTERM);
   BOOST_TEST(a->wait().exit == 143);
-  f.hub->signal(SIGTERM);
-  BOOST_TEST(f.hub->wait().exit == 143);
+  f.hub().signal(SIGTERM);
+  BOOST_TEST(f.hub().wait().exit == 143);
   BOOST_TEST(f.at.survivors().empty());
   BOOST_TEST(std::filesystem::is_empty(f.at.temporary()));
   // Without the right to it, and without --confine, it is said before anything begins.
-  BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--user", "nobody"}).exit == 2);
-  BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--confine", "--limit", "files=many"}).exit == 2);
-  BOOST_TEST(f.at.attune({"agent", "--hub", f.address, "--confine", "--user", "no such user"}).exit == 2);
+  BOOST_TEST(f.at.attune({"agent", "--hub", f.address(), "--user", "nobody"}).exit == 2);
+  BOOST_TEST(f.at.attune({"agent", "--hub", f.address(), "--confine", "--limit", "files=many"}).exit == 2);
+  BOOST_TEST(f.at.attune({"agent", "--hub", f.address(), "--confine", "--user", "no such user"}).exit == 2);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -16,7 +16,9 @@ class fleet_process {
 public:
   using words = std::vector<std::string>;
 
-  explicit fleet_process(const scenario& at) : at_(at) {}
+  /// The hub listens there; port 0: on one that is free, and stays its own.
+  explicit fleet_process(const scenario& at, std::string listens_on = "127.0.0.1:0")
+      : at_(at), address_(std::move(listens_on)) {}
 
   /// From now on everybody is started behind these words (`setpriv …`), which stand before any other prefix.
   void run_as(words user) { user_ = std::move(user); }
@@ -25,6 +27,7 @@ public:
   /// Waits until it listens; false where it ends before, or does not within `limit`.
   bool listens(milliseconds limit = std::chrono::seconds(30));
   process& hub() { return *hub_; }
+  const process& hub() const { return *hub_; }
   /// HOST:PORT, from the first listens() on.
   const std::string& address() const noexcept { return address_; }
 
@@ -44,7 +47,7 @@ private:
   const scenario& at_;
   words user_;
   std::unique_ptr<process> hub_;
-  std::string address_ = "127.0.0.1:0";
+  std::string address_;
 };
 
 } // namespace attune::testing

@@ -1,5 +1,5 @@
 // A hub and its agents as a user runs them: real processes over loopback.
-#include "tests/scenarios/attune_process.hpp"
+#include "tests/scenarios/live_fleet.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/socket.h>
@@ -17,59 +17,6 @@ using namespace attune::testing;
 using std::chrono::seconds;
 
 namespace {
-
-/// One hub on a port of its own.
-struct fleet {
-  explicit fleet(const std::string& port = "0") { start_hub(port); }
-
-  void start_hub(const std::string& port) {
-    hub.reset(new process(at.start({"hub", "--listen", "127.0.0.1:" + port})));
-    const std::string said = "listens on ";
-    BOOST_REQUIRE_MESSAGE(hub->wait_until([&] { return hub->err().find(said) != std::string::npos; }),
-                          "the hub does not listen: " + hub->err());
-    BOOST_REQUIRE(hub->wait_until([&] {
-      const auto text = hub->err();
-      return text.find('\n', text.find(said)) != std::string::npos;
-    }));
-    const auto text = hub->err();
-    const auto from = text.find(said) + said.size();
-    address = text.substr(from, text.find('\n', from) - from);
-  }
-  std::string port() const { return address.substr(address.rfind(':') + 1); }
-
-  std::unique_ptr<process> agent(const std::string& name, std::vector<std::string> more = {}) {
-    std::vector<std::string> words{"agent", "--hub", address, "--name", name};
-    words.insert(words.end(), more.begin(), more.end());
-    return std::unique_ptr<process>(new process(at.start(words)));
-  }
-  json devices() {
-    const auto e = at.attune({"devices", "--hub", address, "--json"});
-    return e.exit == 0 ? e.document() : json();
-  }
-  std::optional<json> device(const std::string& name) {
-    const auto all = devices();
-    if (!all.is_object()) return std::nullopt;
-    for (const auto& d : all["devices"])
-      if (d["name"] == name) return d;
-    return std::nullopt;
-  }
-  bool ready(const std::string& name) {
-    return hub->wait_until([&] {
-      const auto d = device(name);
-      return d && (*d)["state"] == "ready";
-    });
-  }
-  ended tune(const std::string& spec, std::vector<std::string> more = {}, milliseconds limit = seconds(90)) {
-    // Without a store of its own: it is the hub's.
-    std::vector<std::string> words{"tune", spec, "--hub", address, "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    return at.attune(words, limit);
-  }
-
-  scenario at;
-  std::unique_ptr<process> hub;
-  std::string address;
-};
 
 /// What the dashboard on a port answers, head and body; empty where nobody listens.
 std::string page_answer(int port, const std::string& method, const std::string& path) {
@@ -112,7 +59,7 @@ search: {strategy: grid, trials: 10}
 BOOST_AUTO_TEST_SUITE(fleet_suite)
 
 BOOST_AUTO_TEST_CASE(a_hub_has_its_agents_measure_what_a_client_sends) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one"), b = f.agent("two");
   BOOST_REQUIRE(f.ready("one"));
   BOOST_REQUIRE(f.ready("two"));
@@ -132,14 +79,14 @@ BOOST_AUTO_TEST_CASE(a_hub_has_its_agents_measure_what_a_client_sends) {
   BOOST_TEST(a->wait().exit == 143);
   b->signal(SIGINT);
   BOOST_TEST(b->wait().exit == 130);
-  f.hub->signal(SIGTERM);
-  BOOST_TEST(f.hub->wait().exit == 143);
+  f.hub().signal(SIGTERM);
+  BOOST_TEST(f.hub().wait().exit == 143);
   BOOST_TEST(f.at.survivors().empty());
 }
 
 // A bad candidate takes its board down; the board comes again under its old name.
 BOOST_AUTO_TEST_CASE(an_agent_that_is_killed_in_mid_trial_costs_the_trial_a_second_try_and_the_session_nothing) {
-  fleet f;
+  live_fleet f;
   auto one = f.agent("one"), two = f.agent("two");
   BOOST_REQUIRE(f.ready("one"));
   BOOST_REQUIRE(f.ready("two"));
@@ -152,19 +99,19 @@ run:
   metric: {name: cost, unit: c}
 search: {strategy: grid, trials: 10}
 )");
-  auto client = f.at.start({"tune", spec, "--hub", f.address, "--json"});
+  auto client = f.at.start({"tune", spec, "--hub", f.address(), "--json"});
   BOOST_REQUIRE(client.wait_until([&] {
     const auto d = f.device("two");
     return d && (*d)["busy"] == 1;
   }));
   two->signal(SIGKILL);
   two->wait();
-  BOOST_REQUIRE(f.hub->wait_until([&] {
+  BOOST_REQUIRE(f.hub().wait_until([&] {
     const auto d = f.device("two");
     return d && (*d)["state"] == "lost";
   }));
   // It boots.
-  BOOST_TEST(!f.hub->gone_within(milliseconds(1000)));
+  BOOST_TEST(!f.hub().gone_within(milliseconds(1000)));
   two = f.agent("two");
   BOOST_REQUIRE(f.ready("two"));
   const auto e = client.wait(seconds(60));
@@ -181,7 +128,7 @@ search: {strategy: grid, trials: 10}
 }
 
 BOOST_AUTO_TEST_CASE(what_is_built_here_is_run_there_with_its_mode_and_its_name) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one");
   BOOST_REQUIRE(f.ready("one"));
   std::filesystem::create_directories(f.at.path("data"));
@@ -208,7 +155,7 @@ search: {strategy: grid, trials: 3}
 }
 
 BOOST_AUTO_TEST_CASE(a_build_in_place_is_made_where_it_runs) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one", {"--slots", "2"});
   BOOST_REQUIRE(f.ready("one"));
   f.at.write("kernel.in", "#!/bin/sh\necho X\n");
@@ -233,7 +180,7 @@ search: {strategy: grid, trials: 6}
 }
 
 BOOST_AUTO_TEST_CASE(a_target_that_no_device_serves_is_refused_with_what_there_is) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("board", {"--device", "arm", "--label", "site=prague"});
   BOOST_REQUIRE(f.ready("board"));
   const auto with = [&](const std::string& target) {
@@ -250,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_target_that_no_device_serves_is_refused_with_what_there_i
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_that_is_stopped_loses_its_lease_and_what_it_says_later_is_not_used_twice) {
-  fleet f;
+  live_fleet f;
   auto one = f.agent("one"), two = f.agent("two");
   BOOST_REQUIRE(f.ready("one"));
   BOOST_REQUIRE(f.ready("two"));
@@ -263,13 +210,13 @@ run:
   metric: {name: cost, unit: c}
 search: {strategy: grid, trials: 6}
 )");
-  auto client = f.at.start({"tune", spec, "--hub", f.address, "--json"});
+  auto client = f.at.start({"tune", spec, "--hub", f.address(), "--json"});
   BOOST_REQUIRE(client.wait_until([&] {
     const auto d = f.device("one");
     return d && (*d)["busy"] == 1;
   }));
   one->signal(SIGSTOP);
-  BOOST_REQUIRE(f.hub->wait_until([&] {
+  BOOST_REQUIRE(f.hub().wait_until([&] {
     const auto d = f.device("one");
     return d && (*d)["state"] == "lost";
   }));
@@ -282,7 +229,7 @@ search: {strategy: grid, trials: 6}
 }
 
 BOOST_AUTO_TEST_CASE(a_hub_that_is_killed_goes_on_when_it_is_started_again_and_a_client_may_come_and_go) {
-  fleet f;
+  live_fleet f;
   auto one = f.agent("one");
   BOOST_REQUIRE(f.ready("one"));
   const auto spec = f.at.write("long.yaml", R"(
@@ -295,24 +242,23 @@ run:
 search: {strategy: grid, trials: 12}
 )");
   const std::string says = "the hub has the job ";
-  auto first = f.at.start({"tune", spec, "--hub", f.address});
+  auto first = f.at.start({"tune", spec, "--hub", f.address()});
   BOOST_REQUIRE(first.wait_until([&] { return first.err().find(says) != std::string::npos; }));
   BOOST_REQUIRE(first.wait_until([&] { return first.err().find('\n', first.err().find(says)) != std::string::npos; }));
   const auto job = first.err().substr(first.err().find(says) + says.size(), 12);
   first.signal(SIGINT);
   const auto detached = first.wait();
   BOOST_TEST(detached.exit == 130, detached.told());
-  BOOST_TEST(detached.err.find("attune tune --attach " + job + " --hub " + f.address) != std::string::npos,
+  BOOST_TEST(detached.err.find("attune tune --attach " + job + " --hub " + f.address()) != std::string::npos,
              detached.told());
-  auto second = f.at.start({"tune", "--attach", job, "--hub", f.address, "--json"});
-  BOOST_REQUIRE(f.hub->wait_until([&] {
+  auto second = f.at.start({"tune", "--attach", job, "--hub", f.address(), "--json"});
+  BOOST_REQUIRE(f.hub().wait_until([&] {
     const auto d = f.device("one");
     return d && (*d)["runs"].get<int>() >= 3;
   }));
-  const auto port = f.port();
-  f.hub->signal(SIGKILL);
-  f.hub->wait();
-  f.start_hub(port);
+  f.hub().signal(SIGKILL);
+  f.hub().wait();
+  f.start_hub();
   const auto e = second.wait(seconds(90));
   BOOST_TEST_REQUIRE(e.exit == 0, e.told());
   const auto d = e.document();
@@ -320,14 +266,14 @@ search: {strategy: grid, trials: 12}
   BOOST_TEST(d["trials"]["measured"].get<int>() < 12); // the rest was measured in the first hub's life
   BOOST_TEST(d["best"]["config"]["x"] == 1);
   // It is told again to whoever asks later.
-  const auto later = f.at.attune({"tune", "--attach", job, "--hub", f.address, "--json"});
+  const auto later = f.at.attune({"tune", "--attach", job, "--hub", f.address(), "--json"});
   BOOST_TEST(later.exit == 0, later.told());
   BOOST_TEST((later.document()["best"] == d["best"]));
   // What it was made of is gone.
   BOOST_TEST(std::filesystem::exists(f.at.store() + "/HUB/jobs/" + job + "/ended"));
   BOOST_TEST(!std::filesystem::exists(f.at.store() + "/HUB/jobs/" + job + "/files"));
-  f.hub->signal(SIGTERM);
-  f.hub->wait();
+  f.hub().signal(SIGTERM);
+  f.hub().wait();
   const auto records = f.at.attune({"history", spec, "--json"});
   BOOST_TEST(records.exit == 0, records.told());
   const auto seen = configurations(records.document()["records"]);
@@ -382,35 +328,34 @@ BOOST_AUTO_TEST_CASE(no_hub_is_one_clear_line_and_its_own_exit_code) {
 }
 
 BOOST_AUTO_TEST_CASE(a_drained_device_gets_nothing_new_and_a_banned_one_is_out) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one");
   BOOST_REQUIRE(f.ready("one"));
-  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--drain", "one"}).exit == 0);
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address(), "--drain", "one"}).exit == 0);
   BOOST_TEST((*f.device("one"))["state"] == "draining");
   const auto spec = f.at.write("quick.yaml", quick);
-  auto client = f.at.start({"tune", spec, "--hub", f.address, "--json"});
+  auto client = f.at.start({"tune", spec, "--hub", f.address(), "--json"});
   BOOST_TEST(!client.gone_within(milliseconds(300)));
-  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--undrain", "one"}).exit == 0);
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address(), "--undrain", "one"}).exit == 0);
   const auto e = client.wait();
   BOOST_TEST(e.exit == 0, e.told());
-  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--ban", "one"}).exit == 0);
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address(), "--ban", "one"}).exit == 0);
   BOOST_REQUIRE(a->wait_until([&] { return a->err().find("banned") != std::string::npos; }));
   BOOST_TEST((*f.device("one"))["state"] == "banned");
-  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--drain", "nobody"}).exit == 2);
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address(), "--drain", "nobody"}).exit == 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_banned_candidate_is_not_run_until_that_is_lifted_also_over_a_restart) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one");
   BOOST_REQUIRE(f.ready("one"));
   const auto ban = [&](const std::string& how, const std::string& what) {
-    return f.at.attune({"devices", "--hub", f.address, how, what, "--task", "quick"});
+    return f.at.attune({"devices", "--hub", f.address(), how, what, "--task", "quick"});
   };
   BOOST_TEST(ban("--ban-config", "{\"x\": 1}").exit == 0);
-  const auto port = f.port();
-  f.hub->signal(SIGTERM);
-  f.hub->wait();
-  f.start_hub(port);
+  f.hub().signal(SIGTERM);
+  f.hub().wait();
+  f.start_hub();
   BOOST_REQUIRE(f.ready("one"));
   const auto all = f.devices();
   BOOST_REQUIRE_EQUAL(all["banned"].size(), 1u);
@@ -431,7 +376,7 @@ BOOST_AUTO_TEST_CASE(a_banned_candidate_is_not_run_until_that_is_lifted_also_ove
 }
 
 BOOST_AUTO_TEST_CASE(what_runs_say_is_shown_to_who_wants_it_and_is_capped) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one");
   BOOST_REQUIRE(f.ready("one"));
   const auto spec = f.at.write("loud.yaml", R"(
@@ -454,7 +399,7 @@ search: {strategy: grid, trials: 3}
 }
 
 BOOST_AUTO_TEST_CASE(tasks_share_a_budget_at_the_hub_as_they_do_at_home) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one", {"--device", "fast"}), b = f.agent("two", {"--device", "slow"});
   BOOST_REQUIRE(f.ready("one"));
   BOOST_REQUIRE(f.ready("two"));
@@ -485,13 +430,45 @@ search: {strategy: grid}
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_is_there_but_not_in_service_is_named_where_nothing_serves) {
-  fleet f;
+  live_fleet f;
   auto a = f.agent("one", {"--device", "arm"});
   BOOST_REQUIRE(f.ready("one"));
-  BOOST_TEST(f.at.attune({"devices", "--hub", f.address, "--drain", "one"}).exit == 0);
+  BOOST_TEST(f.at.attune({"devices", "--hub", f.address(), "--drain", "one"}).exit == 0);
   const auto e = f.tune(f.at.write("arm.yaml", std::string(quick) + "target: {device: arm}\n"));
   BOOST_TEST_REQUIRE(e.exit == 5, e.told());
   BOOST_TEST(e.err.find("not in service: one (draining)") != std::string::npos, e.told());
+}
+
+BOOST_AUTO_TEST_CASE(clients_share_a_slot_by_the_weights_of_their_tokens) {
+  live_fleet f;
+  auto a = f.agent("one");
+  BOOST_REQUIRE(f.ready("one"));
+  // Both are there before the first run begins.
+  BOOST_REQUIRE(f.at.attune({"devices", "--hub", f.address(), "--drain", "one"}).exit == 0);
+  const auto begin = [&](const std::string& name, const std::string& weight, const std::string& trials) {
+    const auto made = f.at.attune({"token", "create", "--role", "client", "--name", name, "--weight", weight});
+    BOOST_REQUIRE_MESSAGE(made.exit == 0, made.told());
+    const auto token = f.at.write(name + ".token", made.out);
+    std::filesystem::permissions(token, std::filesystem::perms(0600));
+    const auto spec =
+        f.at.write(name + ".yaml", "task: " + name + "\nparameters: {x: {range: [1, " + trials +
+                                       "]}}\nrun:\n  command: \"echo " + name + " >> " + f.at.path("runs.log") +
+                                       "; sleep 0.05; echo {x}\"\n  timeout: 20s\n  metric: {name: cost, unit: c}\n"
+                                       "search: {strategy: grid, trials: " +
+                                       trials + "}\n");
+    auto client = f.processes.client({spec, "--token-file", token});
+    BOOST_REQUIRE(client->wait_until([&] { return client->err().find("has the job") != std::string::npos; }));
+    return client;
+  };
+  auto heavy = begin("heavy", "3", "30"), light = begin("light", "1", "30");
+  BOOST_REQUIRE(f.at.attune({"devices", "--hub", f.address(), "--undrain", "one"}).exit == 0);
+  const auto e = heavy->wait();
+  BOOST_TEST_REQUIRE(e.exit == 0, e.told());
+  const auto lines = f.at.lines("runs.log");
+  const auto others = std::count(lines.begin(), lines.end(), "light");
+  BOOST_TEST(others >= 5); // a third of thirty, when the first has had all of its own
+  BOOST_TEST(others <= 16);
+  BOOST_TEST(light->wait().exit == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

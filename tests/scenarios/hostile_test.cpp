@@ -6,7 +6,7 @@
 #include "net/frame.hpp"
 #include "net/handshake.hpp"
 #include "net/token.hpp"
-#include "tests/scenarios/attune_process.hpp"
+#include "tests/scenarios/live_fleet.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/socket.h>
@@ -42,21 +42,8 @@ bool own_network() {
   return made;
 }
 
-struct live_hub {
-  explicit live_hub(const std::string& host) {
-    hub.reset(new process(at.start({"hub", "--listen", host + ":0"})));
-    const std::string said = "listens on ";
-    BOOST_REQUIRE_MESSAGE(hub->wait_until([&] {
-      const auto from = hub->err().find(said);
-      return from != std::string::npos && hub->err().find('\n', from) != std::string::npos;
-    }),
-                          "the hub does not listen: " + hub->err());
-    const auto text = hub->err();
-    const auto from = text.find(said) + said.size();
-    address = text.substr(from, text.find('\n', from) - from);
-    port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
-    this->host = host;
-  }
+struct live_hub : live_fleet {
+  explicit live_hub(const std::string& on) : live_fleet(on), host(on) {}
   json audit(const std::string& did) const {
     json out = json::array();
     for (const auto& line : read_lines(at.store() + "/HUB/audit.log")) {
@@ -76,25 +63,22 @@ struct live_hub {
     return path;
   }
   ended ask(const std::string& token, const process::environment& extra = {}) const {
-    return at.attune({"devices", "--hub", address, "--token-file", token}, std::chrono::seconds(60), extra);
+    return at.attune({"devices", "--hub", address(), "--token-file", token}, std::chrono::seconds(60), extra);
   }
   std::size_t memory_kb() const {
-    for (const auto& line : read_lines("/proc/" + std::to_string(hub->pid()) + "/status"))
+    for (const auto& line : read_lines("/proc/" + std::to_string(hub().pid()) + "/status"))
       if (line.starts_with("VmRSS:")) return std::stoul(line.substr(6));
     return 0;
   }
   std::size_t descriptors() const {
     std::size_t out = 0;
     for ([[maybe_unused]] const auto& e :
-         std::filesystem::directory_iterator("/proc/" + std::to_string(hub->pid()) + "/fd"))
+         std::filesystem::directory_iterator("/proc/" + std::to_string(hub().pid()) + "/fd"))
       ++out;
     return out;
   }
 
-  scenario at;
-  std::unique_ptr<process> hub;
-  std::string address, host;
-  std::uint16_t port = 0;
+  std::string host;
 };
 
 sockaddr_in place(const std::string& host, std::uint16_t port) {
@@ -108,7 +92,7 @@ sockaddr_in place(const std::string& host, std::uint16_t port) {
 /// A socket that says what it likes, and never waits.
 struct stranger {
   explicit stranger(const live_hub& h) {
-    auto to = place(h.host, h.port);
+    auto to = place(h.host, h.port());
     BOOST_REQUIRE(::connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
   }
   ~stranger() { ::close(fd); }
@@ -142,7 +126,7 @@ Envelope hello() {
 std::string recorded(const live_hub& h, const std::string& token) {
   const int door = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
             up = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  auto here = place("127.0.0.1", 0), there = place(h.host, h.port);
+  auto here = place("127.0.0.1", 0), there = place(h.host, h.port());
   socklen_t size = sizeof here;
   BOOST_REQUIRE(::bind(door, reinterpret_cast<sockaddr*>(&here), sizeof here) == 0);
   BOOST_REQUIRE(::listen(door, 1) == 0);
@@ -215,7 +199,7 @@ BOOST_AUTO_TEST_CASE(who_may_not_is_refused_in_words_that_tell_nothing_and_it_is
   BOOST_TEST(say(old) == first);
   // Roles: in words of their own, since the token is good.
   BOOST_TEST(say(agent).find("role does not allow") != std::string::npos);
-  auto worker = h.at.start({"agent", "--hub", h.address, "--token-file", client, "--name", "thief"});
+  auto worker = h.at.start({"agent", "--hub", h.address(), "--token-file", client, "--name", "thief"});
   BOOST_TEST(worker.wait_until([&] { return worker.err().find("role does not allow") != std::string::npos; }),
              worker.err());
   worker.signal(SIGTERM);
@@ -228,14 +212,14 @@ BOOST_AUTO_TEST_CASE(who_may_not_is_refused_in_words_that_tell_nothing_and_it_is
   BOOST_TEST(late.exit == 5, late.told());
   BOOST_TEST(late.err.find("certificate has expired") != std::string::npos, late.told());
   // Without a token, and without TLS.
-  BOOST_TEST(h.at.attune({"devices", "--hub", h.address}).exit != 0);
-  BOOST_TEST(h.at.attune({"devices", "--hub", h.address, "--plain"}).exit == 5);
+  BOOST_TEST(h.at.attune({"devices", "--hub", h.address()}).exit != 0);
+  BOOST_TEST(h.at.attune({"devices", "--hub", h.address(), "--plain"}).exit == 5);
   // A client may not manage.
-  const auto managed = h.at.attune({"devices", "--hub", h.address, "--token-file", client, "--drain", "board"});
+  const auto managed = h.at.attune({"devices", "--hub", h.address(), "--token-file", client, "--drain", "board"});
   BOOST_TEST(managed.exit == 5, managed.told());
   BOOST_TEST(managed.err.find("role does not allow") != std::string::npos, managed.told());
 
-  BOOST_REQUIRE(h.hub->wait_until([&] { return h.audit("was hung up on").size() >= 6; }));
+  BOOST_REQUIRE(h.hub().wait_until([&] { return h.audit("was hung up on").size() >= 6; }));
   std::multiset<std::string> reasons;
   for (const auto& e : h.audit("was refused")) {
     reasons.insert(e["why"]);
@@ -260,7 +244,7 @@ BOOST_AUTO_TEST_CASE(who_may_not_is_refused_in_words_that_tell_nothing_and_it_is
   for (const auto& file : {agent, client, old}) {
     const auto text = read_file(file);
     BOOST_TEST(log.find(text.substr(7, 40)) == std::string::npos);
-    BOOST_TEST(h.hub->err().find(text.substr(7, 40)) == std::string::npos);
+    BOOST_TEST(h.hub().err().find(text.substr(7, 40)) == std::string::npos);
   }
 }
 
@@ -269,14 +253,14 @@ BOOST_AUTO_TEST_CASE(what_clients_and_administrators_do_is_written_down_with_the
   live_hub h(far_address);
   const auto agent = h.token_file("agent", "board"), client = h.token_file("client", "me"),
              admin = h.token_file("admin", "boss");
-  auto board = h.at.start({"agent", "--hub", h.address, "--token-file", agent, "--name", "board1"});
+  auto board = h.at.start({"agent", "--hub", h.address(), "--token-file", agent, "--name", "board1"});
   BOOST_REQUIRE(board.wait_until([&] { return board.err().find("has let it in") != std::string::npos; }));
   const auto spec = h.at.write("slow.yaml", slow_spec);
-  const auto e = h.at.attune({"tune", spec, "--hub", h.address, "--token-file", client, "--trials", "2", "--json"});
+  const auto e = h.at.attune({"tune", spec, "--hub", h.address(), "--token-file", client, "--trials", "2", "--json"});
   BOOST_TEST(e.exit == 0, e.told());
   for (const auto* how : {"--drain", "--undrain", "--ban"})
-    BOOST_TEST(h.at.attune({"devices", "--hub", h.address, "--token-file", admin, how, "board1"}).exit == 0);
-  BOOST_REQUIRE(h.hub->wait_until([&] { return h.audit("BAN").size() == 1; }));
+    BOOST_TEST(h.at.attune({"devices", "--hub", h.address(), "--token-file", admin, how, "board1"}).exit == 0);
+  BOOST_REQUIRE(h.hub().wait_until([&] { return h.audit("BAN").size() == 1; }));
   const auto came = h.audit("came as an agent");
   BOOST_REQUIRE(came.size() >= 1u);
   BOOST_TEST(came[0]["name"] == "board");
@@ -304,7 +288,7 @@ BOOST_AUTO_TEST_CASE(whatever_comes_the_hub_stays_up_and_the_others_do_not_notic
       const auto play = recorded(h, token);
       BOOST_REQUIRE(play.size() > 100u);
       auto board =
-          h.at.start({"agent", "--hub", h.address, "--token-file", h.token_file("agent", "board"), "--name", "one"});
+          h.at.start({"agent", "--hub", h.address(), "--token-file", h.token_file("agent", "board"), "--name", "one"});
       BOOST_REQUIRE(board.wait_until([&] { return board.err().find("has let it in") != std::string::npos; }));
       const auto quiet = h.descriptors();
       const std::function<std::string()> attacks[] = {
@@ -365,19 +349,20 @@ BOOST_AUTO_TEST_CASE(whatever_comes_the_hub_stays_up_and_the_others_do_not_notic
       };
       storm();
       const auto spec = h.at.write("slow.yaml", slow_spec);
-      auto client = h.at.start({"tune", spec, "--hub", h.address, "--token-file", token, "--json"});
+      auto client = h.at.start({"tune", spec, "--hub", h.address(), "--token-file", token, "--json"});
       const auto before = h.memory_kb();
       for (std::uint64_t i = 0; i < rounds(); ++i) storm();
       const auto after = h.memory_kb();
+      BOOST_TEST_MESSAGE(rounds() << " storms: " << before << " kB before, " << after << " kB after");
       const auto e = client.wait();
       BOOST_TEST_REQUIRE(e.exit == 0, e.told());
       BOOST_TEST(e.document()["trials"]["measured"] == 8, e.told());
       // Flat: what one storm more or less leaves is not seen.
       BOOST_TEST(after < before + 16'000, before << " kB before, " << after << " after");
       BOOST_TEST(board.err().find("trying again") == std::string::npos, board.err()); // it never lost the hub
-      BOOST_REQUIRE(h.hub->wait_until([&] { return h.descriptors() <= quiet + 10; }));
-      h.hub->signal(SIGTERM);
-      BOOST_TEST(h.hub->wait().exit == 143);
+      BOOST_REQUIRE(h.hub().wait_until([&] { return h.descriptors() <= quiet + 10; }));
+      h.hub().signal(SIGTERM);
+      BOOST_TEST(h.hub().wait().exit == 143);
     }
   }
 }

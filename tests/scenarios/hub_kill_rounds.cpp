@@ -12,8 +12,6 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <map>
 
@@ -186,22 +184,5 @@ private:
 } // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 3;
-  const auto seed =
-      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : static_cast<unsigned long long>(std::time(nullptr));
-  if (rounds < 1) {
-    std::fprintf(stderr, "usage: hub_kill_rounds [ROUNDS [SEED]]\n");
-    return 2;
-  }
-  std::printf("seed %llu\n", seed);
-  try {
-    kill_round_fleet(rounds, seed).play();
-  } catch (const broken& b) {
-    std::printf("BROKEN: %s\n", b.what.c_str());
-    return 1;
-  } catch (const std::exception& e) {
-    std::printf("BROKEN: %s\n", e.what());
-    return 1;
-  }
-  return 0;
+  return play_rounds(argc, argv, 3, [](int rounds, std::uint64_t seed) { kill_round_fleet(rounds, seed).play(); });
 }

@@ -12,8 +12,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <map>
 
 using namespace attune::testing;
@@ -100,23 +98,4 @@ void torture(int rounds, std::uint64_t seed) {
 
 } // namespace
 
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
-  const auto seed =
-      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : static_cast<unsigned long long>(std::time(nullptr));
-  if (rounds < 1) {
-    std::fprintf(stderr, "usage: kill_rounds [ROUNDS [SEED]]\n");
-    return 2;
-  }
-  std::printf("seed %llu\n", seed);
-  try {
-    torture(rounds, seed);
-  } catch (const broken& b) {
-    std::printf("BROKEN: %s\n", b.what.c_str());
-    return 1;
-  } catch (const std::exception& e) {
-    std::printf("BROKEN: %s\n", e.what());
-    return 1;
-  }
-  return 0;
-}
+int main(int argc, char** argv) { return play_rounds(argc, argv, 5, torture); }

@@ -1,7 +1,9 @@
 #include "tests/scenarios/outside_ledger.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <regex>
 
 namespace attune::testing {
@@ -42,6 +44,27 @@ void must_verify(const scenario& s) {
   if (!s.store_exists()) return;
   const auto verified = s.attune({"db", "verify", "--json"});
   must(verified.exit == 0, "attune db verify: " + verified.told());
+}
+
+int play_rounds(int argc, char** argv, int usual, const std::function<void(int rounds, std::uint64_t seed)>& play) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : usual;
+  const std::uint64_t seed =
+      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : static_cast<std::uint64_t>(std::time(nullptr));
+  if (rounds < 1) {
+    std::fprintf(stderr, "usage: %s [ROUNDS [SEED]]\n", std::filesystem::path(argv[0]).filename().c_str());
+    return 2;
+  }
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  try {
+    play(rounds, seed);
+  } catch (const broken& b) {
+    std::printf("BROKEN: %s\n", b.what.c_str());
+    return 1;
+  } catch (const std::exception& e) {
+    std::printf("BROKEN: %s\n", e.what());
+    return 1;
+  }
+  return 0;
 }
 
 } // namespace attune::testing

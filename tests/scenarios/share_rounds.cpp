@@ -7,12 +7,10 @@
 //
 //   share_rounds [ROUNDS [SEED]]
 #include "core/random.hpp"
-#include "tests/scenarios/attune_process.hpp"
+#include "tests/scenarios/outside_ledger.hpp"
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <list>
 #include <map>
 
@@ -20,14 +18,6 @@ using namespace attune::testing;
 using namespace std::chrono_literals;
 
 namespace {
-
-struct broken {
-  std::string what;
-};
-
-void must(bool holds, const std::string& what) {
-  if (!holds) throw broken{what};
-}
 
 constexpr int each = 40; // configurations of one process
 
@@ -98,43 +88,27 @@ figures round(int processes, int kills, attune::random_engine& rng) {
   // What was in flight in the killed process.
   must(out.again <= out.killed * 8,
        std::to_string(out.again) + " runs anew after " + std::to_string(out.killed) + " kills");
-  const auto verified = s.attune({"db", "verify", "--json"});
-  must(verified.exit == 0, "attune db verify: " + verified.told());
+  must_verify(s);
   must(s.survivors().empty(), "a process is left behind");
   return out;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 1;
-  const auto seed =
-      argc > 2 ? std::strtoull(argv[2], nullptr, 10) : static_cast<unsigned long long>(std::time(nullptr));
-  if (rounds < 1) {
-    std::fprintf(stderr, "usage: share_rounds [ROUNDS [SEED]]\n");
-    return 2;
-  }
-  std::printf("seed %llu\n", seed);
+void play(int rounds, std::uint64_t seed) {
   attune::random_engine rng(seed);
   figures all;
-  try {
-    for (int r = 1; r <= rounds; ++r) {
-      for (const auto& [processes, kills] : {std::pair{2, 0}, std::pair{2, 1}, std::pair{4, 3}, std::pair{8, 5}}) {
-        const auto f = round(processes, kills, rng);
-        all.killed += f.killed;
-        all.again += f.again;
-        all.records += f.records;
-      }
-      std::printf("round %d: %zu owners killed, %zu records, %zu runs anew so far\n", r, all.killed, all.records,
-                  all.again);
-      std::fflush(stdout);
+  for (int r = 1; r <= rounds; ++r) {
+    for (const auto& [processes, kills] : {std::pair{2, 0}, std::pair{2, 1}, std::pair{4, 3}, std::pair{8, 5}}) {
+      const auto f = round(processes, kills, rng);
+      all.killed += f.killed;
+      all.again += f.again;
+      all.records += f.records;
     }
-  } catch (const broken& b) {
-    std::printf("BROKEN: %s\n", b.what.c_str());
-    return 1;
-  } catch (const std::exception& e) {
-    std::printf("BROKEN: %s\n", e.what());
-    return 1;
+    std::printf("round %d: %zu owners killed, %zu records, %zu runs anew so far\n", r, all.killed, all.records,
+                all.again);
+    std::fflush(stdout);
   }
-  return 0;
 }
+
+} // namespace
+
+int main(int argc, char** argv) { return play_rounds(argc, argv, 1, play); }

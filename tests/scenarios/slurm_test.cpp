@@ -1,6 +1,6 @@
 // Agents placed by a real Slurm: its daemons run in a folder of the test's, on loopback. Installs nothing; where they
 // are not there, or cannot run here, it says so and skips (Debian: slurmctld slurmd slurm-client munge).
-#include "tests/scenarios/attune_process.hpp"
+#include "tests/scenarios/fleet_process.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <sys/socket.h>
@@ -136,15 +136,11 @@ BOOST_AUTO_TEST_CASE(agents_come_as_jobs_when_there_is_work_and_are_given_back_w
     std::printf("skipped: %s\n", slurm.missing.c_str());
     return;
   }
-  auto hub = s.start({"hub", "--listen", "127.0.0.1:0"});
-  const std::string said = "listens on ";
-  BOOST_REQUIRE(hub.wait_until([&] {
-    const auto at = hub.err().find(said);
-    return at != std::string::npos && hub.err().find('\n', at) != std::string::npos;
-  }));
-  const auto text = hub.err();
-  const auto from = text.find(said) + said.size();
-  const auto address = text.substr(from, text.find('\n', from) - from);
+  fleet_process fleet(s);
+  fleet.launch_hub();
+  BOOST_REQUIRE(fleet.listens());
+  auto& hub = fleet.hub();
+  const auto& address = fleet.address();
 
   auto up = s.start({"agents", "up", "--hub", address, "--slurm", "--time 10", "--name", "here", "--max", "2", "--idle",
                      "2s", "--device", "node"},

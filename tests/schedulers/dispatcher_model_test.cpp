@@ -69,6 +69,8 @@ public:
         go();
       else if (random_.chance(0.5))
         answer_ahead();
+      else if (random_.chance(0.5))
+        answer_owed();
       else if (random_.chance(0.3))
         stale_answer();
       break;
@@ -79,6 +81,10 @@ public:
         refuse();
       } else if (random_.chance(0.4)) {
         rest();
+      } else if (random_.chance(0.2)) {
+        hold(only_ ? std::nullopt : std::optional(1 + random_.below(clients)));
+      } else if (random_.chance(0.1)) {
+        be_away();
       } else if (random_.chance(0.3)) {
         admission_ = {1 + static_cast<std::uint32_t>(random_.below(3)),
                       1 + static_cast<std::uint32_t>(random_.below(3))};
@@ -90,6 +96,7 @@ public:
 
   /// The world behaves from here on: everything must come to its end.
   void drain() {
+    hold(std::nullopt);
     for (int i = 0; d_.in_hand() > 0; ++i) {
       require(i < 100000, "it never ends");
       bool any = false;
@@ -124,6 +131,7 @@ private:
     bool is_built = false, cancelled = false, comes_back = false;
     std::set<place_id> failed, avoided;
     std::uint32_t attempts = 0, lost = 0;
+    std::set<std::uint64_t> absences;
   };
   struct place_books {
     bool slot = false;
@@ -134,6 +142,8 @@ private:
     bool next_stopping = false, no_more = false;
     nanoseconds next_told{0};
     bool rests = false;
+    std::optional<job_id> owes{}; ///< taken back without an answer
+    bool in_service() const { return !stuck && !rests && !owes; }
   };
 
   static dispatcher_options options() {
@@ -158,7 +168,7 @@ private:
     j.run_limit = random_.chance(0.8) ? nanoseconds(sec(1 + random_.below(5))) : nanoseconds(0);
     const bool room = jobs_.size() < options_.queue_bound;
     if (room) {
-      jobs_[j.id] = {j, j.needs_build ? stage::to_build : stage::to_run, false, false, false, {}, {}, 0, 0};
+      jobs_[j.id] = {j, j.needs_build ? stage::to_build : stage::to_run, false, false, false, {}, {}, 0, 0, {}};
       ++submitted_;
     }
     require(d_.submit(j, now_, out_) == room, "the bound is not kept");
@@ -234,6 +244,47 @@ private:
     }
   }
 
+  /// What was taken back without an answer is answered after all, in some way.
+  void answer_owed() {
+    for (auto& [id, p] : places_) {
+      if (!p.owes) continue;
+      const job_id j = *std::exchange(p.owes, std::nullopt);
+      stale_.push_back({id, j, true});
+      ++seen["owed answer"];
+      std::optional<failure> f;
+      if (random_.chance(0.5)) f = failure{failure_kind::cancelled, "it", {}, {}};
+      d_.ran(id, j, f, now_, out_);
+      settle();
+      return;
+    }
+  }
+
+  /// One client alone is served, or all again.
+  void hold(std::optional<std::uint64_t> whose) {
+    only_ = whose;
+    ++seen["hold"];
+    for (const auto& [id, p] : places_)
+      if (whose && p.next && !p.next_stopping && jobs_.at(*p.next).what.client != *whose)
+        jobs_.at(*p.next).comes_back = true;
+    d_.hold_all_but(whose, now_, out_);
+    settle();
+    for (const auto& [id, p] : places_)
+      require(!whose || !p.next || p.next_stopping || jobs_.at(*p.next).what.client == *whose,
+              "what is held back waits at a place");
+  }
+
+  /// Whoever asks the dispatcher was not there for a while.
+  void be_away() {
+    now_ += sec(random_.below(12));
+    for (auto& [id, p] : places_)
+      if (p.next && p.next_stopping && now_ - p.next_told >= options_.grace) p.next_told = now_;
+    d_.was_away(now_);
+    require(out_.empty(), "an absence led to something");
+    const auto due = d_.next_deadline();
+    require(!due || *due > now_, "something became due in an absence");
+    ++seen["absence"];
+  }
+
   bool is_asked_back(job_id j) const { return jobs_.at(j).comes_back && !jobs_.at(j).cancelled; }
   void comes_back(job_id j) {
     answered_.reset();
@@ -264,7 +315,8 @@ private:
     for (auto& [id, p] : places_) {
       if (!p.next || !p.next_stopping || !is_asked_back(*p.next) || now_ - p.next_told < options_.grace) continue;
       jobs_.at(*p.next).avoided.insert(id);
-      back_.insert(*std::exchange(p.next, std::nullopt));
+      back_.insert(*p.next);
+      p.owes = std::exchange(p.next, std::nullopt);
       p.next_stopping = false;
       p.no_more = true;
       ++seen["kept ahead"];
@@ -276,7 +328,8 @@ private:
     if (stale_.empty()) return;
     const auto& [place, j, slot] = stale_[random_.below(stale_.size())];
     // A place that has the same trial again (a section that was built again) would be meant by it.
-    if (const auto at = places_.find(place); at != places_.end() && (at->second.job == j || at->second.next == j))
+    if (const auto at = places_.find(place);
+        at != places_.end() && (at->second.job == j || at->second.next == j || at->second.owes == j))
       return;
     if (slot)
       d_.ran(place, j, std::nullopt, now_, out_);
@@ -306,17 +359,28 @@ private:
     places_.erase(at);
     ++seen["loss"];
     if (p.job) stale_.push_back({id, *p.job, p.slot});
+    // Of several places one absence loses what was at them.
+    if (random_.chance(0.5)) ++absences_;
+    const std::uint64_t absence = random_.chance(0.3) ? absences_ : 0;
     if (p.job && !p.stuck) {
-      if (!p.stopping || is_asked_back(*p.job)) fault(jobs_.at(*p.job), id, failure_kind::device_lost);
+      auto& t = jobs_.at(*p.job);
+      const bool undecided = !p.stopping || is_asked_back(*p.job);
+      if (undecided && absence != 0) t.absences.insert(absence);
+      if (undecided && (absence == 0 || t.absences.size() > options_.retry.absences))
+        fault(t, id, failure_kind::device_lost);
+      else if (undecided)
+        excused_ = *p.job;
       answered_ = *p.job;
       good_ = false;
     }
+    if (p.owes) stale_.push_back({id, *p.owes, true});
     if (p.next) {
       stale_.push_back({id, *p.next, true});
       back_.insert(*p.next);
     }
-    d_.remove_place(id, now_, out_);
+    d_.remove_place(id, now_, out_, absence);
     settle();
+    excused_.reset();
   }
 
   void fault(trial_books& t, place_id at, failure_kind why) {
@@ -417,15 +481,16 @@ private:
   void ahead(place_id id, job_id j) {
     require(jobs_.count(j) == 1, "a trial that is not in hand was started ahead");
     place_books& p = places_.at(id);
-    require(p.slot && p.job && !p.next && !p.stopping && !p.stuck && !p.no_more && !p.rests,
+    require(p.slot && p.job && !p.next && !p.stopping && p.in_service() && !p.no_more,
             "ahead at a place that is not for it");
+    require(!only_, "ahead while one client alone is served");
     within_limit(j);
     trial_books& t = jobs_.at(j);
     require(t.failed.count(id) == 0 && t.avoided.count(id) == 0, "ahead on the place that failed");
     require(!section_ && !t.cancelled, "ahead out of turn");
     if (working(true) < admission_.slots)
       for (const auto& [other, o] : places_)
-        require(!o.slot || o.job || o.stuck || o.rests || t.failed.count(other) || t.avoided.count(other),
+        require(!o.slot || o.job || !o.in_service() || t.failed.count(other) || t.avoided.count(other),
                 "ahead while a slot is free");
     p.next = j;
     p.next_stopping = false;
@@ -440,6 +505,8 @@ private:
     require(at != places_.end() && at->second.slot == slot, "a place that is not there");
     require(!at->second.job, "a place with two trials");
     require(!at->second.rests, "a place that rests was given something");
+    require(!at->second.owes, "a place that owes an answer was given something");
+    require(!only_ || jobs_.at(j).what.client == *only_, "a trial of somebody else was started");
     trial_books& t = jobs_.at(j);
     require(t.failed.count(id) == 0 && t.avoided.count(id) == 0, "again on the place that failed");
     require(!section_ || *section_ == j, "a section was entered");
@@ -500,7 +567,8 @@ private:
   }
   void leave_stuck(place_id id, place_books& p) {
     jobs_.at(*p.next).avoided.insert(id);
-    back_.insert(*std::exchange(p.next, std::nullopt));
+    back_.insert(*p.next);
+    p.owes = std::exchange(p.next, std::nullopt);
     p.next_stopping = false;
     ++seen["ahead of a stuck place"];
   }
@@ -530,8 +598,12 @@ private:
     require(answered_ == a.job && !good_, "tried again without a fault");
     answered_.reset();
     trial_books& t = jobs_.at(a.job);
-    require(t.failed.count(a.failed_at) == 1 && !t.cancelled, "tried again for a failure of its own");
-    require(++t.attempts < options_.retry.attempts, "too many retries");
+    if (excused_ == a.job) {
+      ++seen["excused"];
+    } else {
+      require(t.failed.count(a.failed_at) == 1 && !t.cancelled, "tried again for a failure of its own");
+      require(++t.attempts < options_.retry.attempts, "too many retries");
+    }
     const bool again = t.at == stage::building || (t.what.exclusive && t.what.needs_build);
     if (again) t.is_built = false;
     t.at = again ? stage::to_build : stage::to_run;
@@ -544,8 +616,8 @@ private:
       require(p.job != j || p.stuck, "ended while a place works on it");
       if (p.next != j) continue;
       require(p.next_stopping && (p.stuck || now_ - p.next_told >= options_.grace), "ended while it waits at a place");
-      p.no_more = !p.stuck;
-      p.next.reset();
+      p.no_more = p.no_more || !p.stuck;
+      p.owes = std::exchange(p.next, std::nullopt);
       p.next_stopping = false;
     }
     back_.erase(j);
@@ -592,15 +664,17 @@ private:
   /// On a machine where nothing goes on, whatever waits waits for a place that is not there.
   void nothing_is_left_lying() {
     bool any_slot = false;
-    for (const auto& [place, p] : places_) any_slot = any_slot || (p.slot && !p.stuck && !p.rests);
+    for (const auto& [place, p] : places_) any_slot = any_slot || (p.slot && p.in_service());
     for (const auto& [id, t] : jobs_) {
+      // What others have ready holds up builds, also of who is served alone.
+      if (only_ && (t.what.client != *only_ || t.at == stage::to_build)) continue;
       // Behind a section, or behind enough that is ready already while there is no slot.
       if ((section_ && *section_ != id) || (t.at == stage::to_build && !any_slot)) continue;
       const bool slot = t.at == stage::to_run;
       for (const auto& [place, p] : places_)
-        require(p.slot != slot || p.stuck || p.rests, "a trial waits and a place in service has nothing to do");
+        require(p.slot != slot || !p.in_service(), "a trial waits and a place in service has nothing to do");
     }
-    require(jobs_.empty() || d_.next_deadline().has_value(), "trials wait without a limit");
+    require(only_ || jobs_.empty() || d_.next_deadline().has_value(), "trials wait without a limit");
   }
 
   random_engine random_;
@@ -613,9 +687,11 @@ private:
   std::map<place_id, place_books> places_;
   std::vector<std::tuple<place_id, job_id, bool>> stale_;
   std::map<std::uint64_t, share_terms> terms_;
-  std::optional<job_id> section_, answered_, gone_;
-  std::set<job_id> back_; ///< to be taken back
+  std::optional<job_id> section_, answered_, gone_, excused_;
+  std::optional<std::uint64_t> only_; ///< whose trials alone are started
+  std::set<job_id> back_;             ///< to be taken back
   bool good_ = false;
+  std::uint64_t absences_ = 1;
   job_id next_job_ = 1;
   place_id next_place_ = 1;
   std::size_t submitted_ = 0, ended_ = 0;
@@ -648,10 +724,11 @@ BOOST_AUTO_TEST_CASE(no_sequence_of_events_breaks_a_rule) {
   }
   for (const auto& [what, n] : seen) BOOST_TEST_MESSAGE(what << ": " << n);
   // A world in which nothing happens would prove nothing.
-  for (const auto* what : {"build",     "run",         "done",       "retry",        "quarantine",    "stop",
-                           "stuck",     "late answer", "loss",       "cancel",       "run_timeout",   "ahead",
-                           "begin",     "stop ahead",  "taken back", "answer ahead", "build_timeout", "device_lost",
-                           "cancelled", "internal",    "refuse",     "rest",         "comes back"})
+  for (const auto* what :
+       {"build",       "run",          "done",          "retry",       "quarantine", "stop",       "stuck",
+        "late answer", "loss",         "cancel",        "run_timeout", "ahead",      "begin",      "stop ahead",
+        "taken back",  "answer ahead", "build_timeout", "device_lost", "cancelled",  "internal",   "refuse",
+        "rest",        "comes back",   "hold",          "absence",     "excused",    "owed answer"})
     BOOST_TEST(seen[what] > 100u, what);
 }
 

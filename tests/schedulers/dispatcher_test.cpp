@@ -70,8 +70,8 @@ struct world {
     d.ran(p, id, because(why), now, out);
     return did();
   }
-  std::string lose(place_id p) {
-    d.remove_place(p, now, out);
+  std::string lose(place_id p, std::uint64_t absence = 0) {
+    d.remove_place(p, now, out, absence);
     return did();
   }
   std::string builder(place_id p) {
@@ -82,9 +82,10 @@ struct world {
     d.add_slot(p, now, out);
     return did();
   }
-  std::string slot_ahead(place_id p) {
+  std::string slot_ahead(place_id p, std::uint32_t device = 0) {
     slot_traits what;
     what.ahead = true;
+    what.device = device;
     d.add_slot(p, now, out, what);
     return did();
   }
@@ -98,6 +99,14 @@ struct world {
   }
   std::string refuse(job_id id) {
     d.refuse({id}, failure{failure_kind::device_lost, "banned", {}, {}}, now, out);
+    return did();
+  }
+  std::string hold(std::uint32_t device, std::optional<std::uint64_t> client) {
+    d.hold_device(device, client, now, out);
+    return did();
+  }
+  std::string limit(std::uint32_t device, std::optional<std::uint32_t> at_once) {
+    d.limit_device(device, at_once, now, out);
     return did();
   }
   /// A run of 10 ms has made known that runs are short here.
@@ -858,6 +867,19 @@ BOOST_AUTO_TEST_CASE(while_one_client_alone_is_served_the_others_wait) {
   BOOST_TEST(std::get<start_run>(out[0]).job == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(who_is_served_alone_waits_for_nobodys_turn) {
+  world w(1, 1);
+  w.bare(1);
+  w.whole(100, 2); // it is the builds' turn after a wave of runs
+  for (job_id id = 1; id < 4; ++id) {
+    w.bare(id + 1);
+    w.ran(id);
+  }
+  w.d.hold_all_but(0, w.now, w.out);
+  BOOST_TEST(w.ran(4) == "done 4");
+  BOOST_TEST(w.bare(5, 0) == "run 5@20");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(slots_that_differ)
@@ -970,6 +992,17 @@ BOOST_AUTO_TEST_CASE(a_slot_that_rests_ends_what_it_has_and_gets_nothing_new) {
 
 // --- what is sent ahead ---
 
+/// Slots 20, 21 … without a builder, each of which takes an order ahead and has had a short run (1, 2 …), of `device`.
+struct ahead_world : world {
+  explicit ahead_world(std::uint32_t slots = 1, std::uint32_t device = 0) : world(0, 0) {
+    admit(slots, 1);
+    for (std::uint32_t i = 0; i < slots; ++i) slot_ahead(20 + i, device);
+    for (std::uint32_t i = 0; i < slots; ++i) bare(1 + i);
+    now += std::chrono::milliseconds(10);
+    for (std::uint32_t i = 0; i < slots; ++i) ran(1 + i, 20 + i);
+  }
+};
+
 BOOST_AUTO_TEST_CASE(a_slot_whose_runs_are_short_has_its_next_one_ahead_and_begins_it_by_itself) {
   world w(0, 0);
   w.admit(1, 1);
@@ -1015,10 +1048,7 @@ BOOST_AUTO_TEST_CASE(a_free_slot_goes_before_one_that_is_busy) {
 }
 
 BOOST_AUTO_TEST_CASE(its_clock_begins_with_its_run_and_not_with_its_wait) {
-  world w(0, 0);
-  w.admit(1, 1);
-  w.slot_ahead(20);
-  w.short_run(1, 20);
+  ahead_world w;
   w.bare(2);
   w.bare(3);
   w.now += sec(4);
@@ -1087,10 +1117,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_rests_gives_back_what_waits_there_and_that_is_n
 }
 
 BOOST_AUTO_TEST_CASE(what_waits_ahead_is_called_back_by_name) {
-  world w(0, 0);
-  w.admit(1, 1);
-  w.slot_ahead(20);
-  w.short_run(1, 20);
+  ahead_world w;
   w.bare(2, 1);
   BOOST_TEST(w.bare(3, 2) == "ahead 3@20");
   BOOST_TEST(w.cancel(2) == "back 3@20");
@@ -1110,6 +1137,126 @@ BOOST_AUTO_TEST_CASE(behind_a_place_that_is_stuck_nothing_waits) {
   w.bare(3);
   BOOST_TEST(w.wait(sec(5)) == "stop 2@20");
   BOOST_TEST(w.wait(sec(10)) == "stuck 2@20, fail 2 run_timeout, back 3@20, again 3, run 3@21");
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_owes_an_answer_gets_nothing_before_it_has_come) {
+  ahead_world s; // given up with something ahead, which it still has when it answers late
+  s.bare(2);
+  BOOST_TEST(s.bare(3) == "ahead 3@20");
+  BOOST_TEST(s.wait(sec(5)) == "stop 2@20");
+  BOOST_TEST(s.wait(sec(10)) == "stuck 2@20, fail 2 run_timeout, back 3@20, again 3");
+  BOOST_TEST(s.ran(2, 20) == "");
+  BOOST_TEST(s.bare(4) == "");
+  BOOST_TEST(s.bare(5) == ""); // it would be the third at once
+  BOOST_TEST(s.ran(3, 20, failure_kind::cancelled) == "fail 3 internal, run 4@20, ahead 5@20");
+
+  ahead_world k(2); // it keeps what it was to give back, and goes on with what it runs
+  k.bare(3);
+  k.bare(4);
+  BOOST_TEST(k.bare(5, 2) == "ahead 5@20");
+  BOOST_TEST(k.cancel(2) == "back 5@20");
+  k.now += sec(4);
+  BOOST_TEST(k.ran(4, 21) == "done 4");
+  k.d.submit({6, 1, false, false, {}, {}}, k.now, k.out);
+  BOOST_TEST(k.did() == "run 6@21"); // without a limit
+  BOOST_TEST(k.wait(sec(1)) == "stop 3@20");
+  BOOST_TEST(k.wait(sec(5)) == "fail 5 cancelled");
+  BOOST_TEST(k.ran(3, 20, failure_kind::cancelled) == "fail 3 run_timeout");
+  BOOST_TEST(k.bare(7) == "");
+  BOOST_TEST(k.ran(5, 20) == "run 7@20"); // it had begun it: nobody waits for that
+}
+
+BOOST_AUTO_TEST_CASE(what_others_have_ahead_at_a_device_comes_back_where_one_client_alone_is_served) {
+  const auto cancelled = failure_kind::cancelled;
+  ahead_world w(2, 7);
+  w.bare(3);
+  w.bare(4);
+  BOOST_TEST(w.bare(5, 1) == "ahead 5@20");
+  BOOST_TEST(w.bare(6, 0) == "ahead 6@21"); // the reference's own
+  BOOST_TEST(w.hold(8, 0) == "");           // of another device
+  BOOST_TEST(w.hold(7, 0) == "back 5@20");
+  BOOST_TEST(w.hold(7, 0) == ""); // it was told
+  BOOST_TEST(w.ran(5, 20, cancelled) == "again 5");
+  BOOST_TEST(w.ran(3, 20) == "done 3");
+  BOOST_TEST(w.ran(4, 21) == "done 4, begin 6@21");
+  BOOST_TEST(w.ran(6, 21) == "done 6");
+  BOOST_TEST(w.hold(7, std::nullopt) == "run 5@20");
+
+  ahead_world all; // the same for all places
+  all.bare(2);
+  BOOST_TEST(all.bare(3, 2) == "ahead 3@20");
+  all.d.hold_all_but(1, all.now, all.out);
+  BOOST_TEST(all.did() == "back 3@20");
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_may_run_fewer_at_once_does_so_when_its_runs_end) {
+  ahead_world w(3, 7);
+  for (job_id id = 4; id <= 6; ++id) w.bare(id);
+  BOOST_TEST(w.bare(7) == "ahead 7@20");
+  BOOST_TEST(w.bare(8) == "ahead 8@21");
+  BOOST_TEST(w.limit(7, 1) == "back 7@20"); // 22 is one fewer by itself
+  BOOST_TEST(w.bare(9) == "");              // nothing more ahead either
+  BOOST_TEST(w.ran(7, 20, failure_kind::cancelled) == "again 7");
+  BOOST_TEST(w.ran(6, 22) == "done 6");
+  BOOST_TEST(w.ran(4, 20) == "done 4");
+  BOOST_TEST(w.ran(5, 21) == "done 5, begin 8@21, ahead 7@21");
+  BOOST_TEST(w.d.running_on(7) == 1u);
+}
+
+// --- whoever asks was away ---
+
+BOOST_AUTO_TEST_CASE(what_an_absence_has_lost_is_tried_again_there_too_as_if_nothing_had_been) {
+  fleet f;
+  f.slot(20, 1, 7);
+  f.slot(21, 1, 8);
+  BOOST_TEST(f.bare(1, 1) == "run 1@20");
+  // On both, one after the other, before either is there again.
+  BOOST_TEST(f.lose(20, 1) == "retry 1 device_lost@20, run 1@21");
+  BOOST_TEST(f.lose(21, 1) == "retry 1 device_lost@21");
+  BOOST_TEST(f.slot(22, 1, 7) == "run 1@22"); // the device that it was lost with
+  BOOST_TEST(f.lose(22) == "retry 1 device_lost@22");
+  BOOST_TEST(f.slot(23, 1, 8) == "run 1@23");
+  BOOST_TEST(f.lose(23) == "quarantine 1 device_lost"); // two that count
+}
+
+BOOST_AUTO_TEST_CASE(absences_excuse_a_trial_so_many_times_and_no_more) {
+  world w(0, 0);
+  place_id p = 20;
+  w.slot(p);
+  w.bare(1);
+  for (std::uint64_t absence = 1; absence <= 3; ++absence, ++p) {
+    BOOST_TEST(w.lose(p, absence) == "retry 1 device_lost@" + std::to_string(p));
+    BOOST_TEST(w.slot(p + 1) == "run 1@" + std::to_string(p + 1));
+  }
+  BOOST_TEST(w.lose(p, 4) == "retry 1 device_lost@23"); // counts
+  w.slot(24);
+  BOOST_TEST(w.lose(24, 5) == "quarantine 1 device_lost");
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_late_by_an_absence_of_who_waits) {
+  world w(0, 2);
+  w.bare(1);
+  w.bare(2);
+  w.now += sec(2);
+  w.ran(2, 21);
+  w.now += sec(60);
+  w.d.was_away(w.now);
+  BOOST_TEST(w.wait({}) == "");
+  BOOST_TEST(w.ran(1) == "done 1"); // it had come meanwhile
+  BOOST_TEST(w.idle());
+  w.bare(3);
+  w.now += sec(60);
+  w.d.was_away(w.now);
+  BOOST_TEST(w.wait(sec(9)) == "");
+  BOOST_TEST(w.wait(sec(1)) == "stop 3@20"); // or it has not, and is late
+  BOOST_TEST(w.ran(3) == "fail 3 run_timeout");
+  w.lose(20);
+  w.lose(21);
+  w.bare(4);
+  w.now += sec(60);
+  w.d.was_away(w.now);
+  BOOST_TEST(w.wait(sec(9)) == "");
+  BOOST_TEST(w.wait(sec(1)) == "fail 4 device_lost");
 }
 
 // --- shares ---

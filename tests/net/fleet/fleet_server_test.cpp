@@ -163,8 +163,7 @@ BOOST_AUTO_TEST_CASE(silence_loses_the_lease_and_a_late_answer_is_not_used) {
   int answered = 0;
   w.server->order(w.there["a"], 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
   const auto lease = a.order();
-  w.time.advance(std::chrono::milliseconds(19));
-  w.turn();
+  w.pass(std::chrono::milliseconds(19), options.lease);
   BOOST_TEST(w.there.contains("a"));
   w.time.advance(std::chrono::milliseconds(1));
   w.until([&] { return !w.there.contains("a"); });
@@ -172,6 +171,55 @@ BOOST_AUTO_TEST_CASE(silence_loses_the_lease_and_a_late_answer_is_not_used) {
   w.turn();
   BOOST_TEST(answered == 0);
   BOOST_TEST(w.server->leases().counted().lost == 1u);
+  BOOST_TEST(w.absences == std::vector<std::uint64_t>{0}, boost::test_tools::per_element());
+  BOOST_TEST(w.server->devices().list(w.time.monotonic())[0].lost_leases == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_hub_that_was_away_has_lost_is_its_own_doing) {
+  using std::chrono::milliseconds;
+  fleet_server_options options;
+  options.lease = milliseconds(20);
+  options.heartbeat = milliseconds(5);
+  pairs w(options);
+  raw_peer a(w, "a"), b(w, "b"), c(w, "c");
+  for (const auto* name : {"a", "b", "c"})
+    w.server->order(w.there[name], 0, w.some_trial(), nullptr, [](const measure::run_result&) {});
+  w.until([&] { return w.server->leases().size() == 3; });
+  // Stopped for longer than a lease, in which all have said something and two have given it up.
+  w.time.advance(milliseconds(70));
+  a.wire->break_off("cut");
+  b.wire->break_off("cut");
+  w.until([&] { return !w.there.contains("a") && !w.there.contains("b"); });
+  BOOST_TEST(w.absences == (std::vector<std::uint64_t>{1, 1}), boost::test_tools::per_element());
+  BOOST_TEST(w.there.contains("c")); // it has been silent since now
+  BOOST_TEST(std::count_if(w.log.begin(), w.log.end(), [](const auto& l) {
+               return l.find("the hub was away for 70.0 ms") != std::string::npos;
+             }) == 1);
+  for (const auto& d : w.server->devices().list(w.time.monotonic())) {
+    BOOST_TEST(d.lost_leases == 0u);
+    if (d.state == device_state::lost) BOOST_TEST(d.error == "the hub was away");
+  }
+  // Who has given it up and was not heard to: the same absence.
+  w.pass(milliseconds(20), options.lease);
+  w.until([&] { return !w.there.contains("c"); });
+  BOOST_TEST(w.absences.back() == 1u);
+  // Who came later, or is lost later, is not lost by it.
+  raw_peer d(w, "d");
+  d.wire->break_off("cut");
+  w.until([&] { return !w.there.contains("d"); });
+  BOOST_TEST(w.absences.back() == 0u);
+  raw_peer e(w, "e");
+  w.time.advance(milliseconds(11)); // half a lease is no more than a long moment
+  w.until([&] { return w.log.back().find("the hub was away") != std::string::npos; });
+  for (int i = 0; i < 4; ++i) {
+    Envelope beat;
+    beat.mutable_heartbeat();
+    e.say(beat);
+    w.pass(milliseconds(10), options.lease);
+  }
+  e.wire->break_off("cut");
+  w.until([&] { return !w.there.contains("e"); });
+  BOOST_TEST(w.absences.back() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_comes_twice_is_used_once) {
@@ -295,13 +343,30 @@ BOOST_AUTO_TEST_CASE(who_does_not_say_what_he_is_is_hung_up_on_in_time) {
   ping.mutable_ping();
   client.say(ping);
   w.until([&] { return client.heard.size() == 2; });
-  w.time.advance(std::chrono::seconds(10));
-  w.turn();
+  w.pass(std::chrono::seconds(10), options.lease);
   BOOST_TEST(w.server->connections() == 2u);
   w.time.advance(std::chrono::milliseconds(1));
   w.until([&] { return w.server->connections() == 1; });
   w.until([&] { return mute.heard.back().has_failed(); });
   BOOST_TEST(client.heard.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(who_needs_no_token_is_looked_up_when_he_has_greeted_and_not_before) {
+  fleet_server_options options;
+  options.admit = [](const std::string&, const std::string&, const std::string&) { return std::optional<pass>(); };
+  int looked = 0;
+  options.trusted = [&](const std::string&) { return ++looked > 0; };
+  pairs w(options);
+  auto [here, away] = w.link_pair();
+  w.server->adopt(here);
+  away->start([](std::string_view) {}, [](const error&) {});
+  away->send("no greeting");
+  w.until([&] { return w.server->connections() == 0; });
+  BOOST_TEST(looked == 0);
+  raw_peer local(w, "board");
+  w.until([&] { return w.there.contains("board"); });
+  BOOST_TEST(looked == 1);
+  BOOST_TEST(std::count(w.deeds.begin(), w.deeds.end(), "/local/ came as an agent device=board") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(who_did_what_is_told_for_the_audit_log) {

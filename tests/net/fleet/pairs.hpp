@@ -57,7 +57,10 @@ struct pairs : live {
     options.clock = &time;
     fleet_server::events tell;
     tell.came = [this](agent_id who, const description& d) { there[d.name] = who; };
-    tell.went = [this](agent_id who) { std::erase_if(there, [who](const auto& t) { return t.second == who; }); };
+    tell.went = [this](agent_id who, std::uint64_t absence) {
+      std::erase_if(there, [who](const auto& t) { return t.second == who; });
+      absences.push_back(absence);
+    };
     tell.changed = [this](agent_id, const description& d, bool on) { ready[d.name] = on; };
     tell.log = [this](const std::string& text) { log.push_back(text); };
     tell.audit = [this](const audit_who& who, std::string_view did, const audit_details& more) {
@@ -95,6 +98,17 @@ struct pairs : live {
     asio::local::connect_pair(a, b);
     return {std::make_shared<connection<stream>>(std::move(a), connection_limits{}),
             std::make_shared<connection<stream>>(std::move(b), connection_limits{})};
+  }
+
+  /// The hub's time passes, and the hub is there all the time. @pre the options' lease is this
+  void pass(nanoseconds d, nanoseconds lease) {
+    for (auto left = d; left.count() > 0;) {
+      const auto some = std::min(left, lease / 2);
+      time.advance(some);
+      left -= some;
+      server->stop(0, 0); // of nobody: it is looked at
+      turn();
+    }
   }
 
   /// An agent's process that is not connected yet.
@@ -144,6 +158,7 @@ struct pairs : live {
   std::map<std::string, agent_id> there;
   std::map<std::string, bool> ready;
   std::vector<std::string> log, deeds, said;
+  std::vector<std::uint64_t> absences; ///< by which agents went, in their order
   struct question {
     client_id who;
     std::uint64_t request;
