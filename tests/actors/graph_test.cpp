@@ -1044,13 +1044,13 @@ BOOST_AUTO_TEST_CASE(whoever_watches_sees_each_step_of_a_trial_once_and_in_order
 BOOST_AUTO_TEST_CASE(watchers_share_one_batch_and_a_snapshot_has_the_last_events) {
   boost_world g({.scheduling = with(1, 1, 1)});
   std::vector<const event*> seen;
-  std::vector<caf::actor> watchers;
+  std::vector<watcher_actor> watchers;
   for (int i = 0; i < 3; ++i) {
     auto w = g.system.spawn([&seen](watcher_actor::pointer) -> watcher_actor::behavior_type {
       return {[&seen](atom::note, const event_batch& b) { seen.push_back(&b.items[0]); }};
     });
     BOOST_REQUIRE(g.ask<caf::ok_atom>(g.watch.to, atom::subscribe::value, w).has_value());
-    watchers.push_back(caf::actor_cast<caf::actor>(w));
+    watchers.push_back(w);
   }
   std::size_t told = 0;
   for (const std::size_t size : {1u, 700u, 1u, 9000u, 3u, 700u, 400u}) {
