@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(a_task_begins_with_what_the_ones_before_it_have_found) {
   const double first = d["tasks"][0]["after"].get<double>() / 2, second = d["tasks"][1]["after"].get<double>() / 3;
   BOOST_TEST(d["tasks"][1]["trials"]["proposed"] == 4);
   BOOST_TEST(first < 200, e.told());
-  BOOST_TEST(second <= first, e.told());
+  // Within 10 of the valley's bottom: one in 130 of the configurations.
+  BOOST_TEST(second < 110, e.told());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_given_twice_is_one_task_with_the_sum_of_the_weights) {
