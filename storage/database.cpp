@@ -94,6 +94,8 @@ rocksdb::DBOptions database_options(const std::shared_ptr<notice_logger>& log) {
   o.keep_log_file_num = 1;
   // A missing table is noticed on opening, a missing or cut log that is no longer the newest as well.
   o.max_open_files = -1;
+  // The default begins sixteen threads for each family of columns, whatever there is to open.
+  o.max_file_opening_threads = 1;
   o.track_and_verify_wals_in_manifest = true;
   o.skip_stats_update_on_db_open = true;
   // Blocks have checksums, but not the few unused bytes between them: verify() compares whole files too.
