@@ -317,7 +317,7 @@ export function searchView(app) {
     const fact = (k, v) => [h('dt', { text: k }), h('dd', {}, v)];
     how.replaceChildren(h('header', {}, h('div', { class: 'text' }, h('h2', { text: 'The search' }))),
       h('dl', { class: 'facts' }, fact('Strategy', `${hd.strategy}, seed ${hd.seed}`), fact('Goal', `${hd.goal} ${hd.metric || 'value'}${hd.unit ? ` (${hd.unit})` : ''}`), fact('Workload', h('code', { text: configText(hd.workload ?? {}) || '–' })),
-        fact('Parameters', s.names.map((n, i) => `${n} (${s.values[i].length})`).join(', ') || '–'),
+        fact('Values tried', s.names.map((n, i) => `${n} (${s.values[i].length})`).join(', ') || '–'),
         fact('Last improvement', s.bestRow >= 0 ? `trial ${count(s.columns.n.data[s.bestRow])}, after ${duration(s.columns.t.data[s.bestRow])}` : '–'),
         fact('Improvements', count(s.improvements.length)),
         hd.time_s ? fact('The strategy’s own time', duration(hd.time_s.search)) : null,
