@@ -51,7 +51,8 @@ public:
   /// @pre ok()
   T& operator*() & { return std::get<0>(data_); }
   const T& operator*() const& { return std::get<0>(data_); }
-  T&& operator*() && { return std::get<0>(std::move(data_)); }
+  /// By value: what is bound to it, `for (auto& x : *list())` too, outlives the result that it came from.
+  T operator*() && { return std::get<0>(std::move(data_)); }
   T* operator->() { return &std::get<0>(data_); }
   const T* operator->() const { return &std::get<0>(data_); }
 

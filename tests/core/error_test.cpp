@@ -4,6 +4,9 @@
 
 #include <memory>
 #include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 using namespace attune;
 
@@ -34,6 +37,14 @@ BOOST_AUTO_TEST_CASE(a_result_gives_away_what_cannot_be_copied) {
   result<std::unique_ptr<int>> r(std::make_unique<int>(3));
   const std::unique_ptr<int> taken = *std::move(r);
   BOOST_TEST(*taken == 3);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_result_gives_away_outlives_it) {
+  const auto list = [] { return result<std::vector<std::string>>({std::string(40, 'a'), std::string(40, 'b')}); };
+  static_assert(std::is_same_v<decltype(*list()), std::vector<std::string>>);
+  std::string all;
+  for (const std::string& one : *list()) all += one;
+  BOOST_TEST(all == std::string(40, 'a') + std::string(40, 'b'));
 }
 
 BOOST_AUTO_TEST_CASE(a_status_is_success_unless_it_holds_an_error) {
