@@ -41,10 +41,10 @@ result<std::vector<earlier_result>> earlier_results(const storage::store& from, 
   if (std::ranges::none_of(lists, [&](const auto& names) { return lacks(*names, declared); })) return out;
 
   std::vector<storage::task_entry> tasks;
-  if (auto read = from.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
-        if (counts.records > 0 && t.workload == of.identity.workload_key && t.target == of.identity.target_key)
-          tasks.push_back(t);
-      });
+  if (auto read = from.tasks_of(of.identity.workload_key,
+                                [&](const storage::task_entry& t, const storage::task_counts& counts) {
+                                  if (counts.records > 0 && t.target == of.identity.target_key) tasks.push_back(t);
+                                });
       !read)
     return read.err();
 

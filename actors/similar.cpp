@@ -51,16 +51,16 @@ result<similar_results> find_similar(const storage::store& from, const task& of,
   std::vector<std::pair<double, storage::task_entry>> similar;
   std::optional<storage::task_entry> own;
   const auto& metric = of.metric();
-  const auto read = from.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
-    if (t.task == of.identity.task_key) {
-      own = t;
-      return;
-    }
-    if (counts.records == 0 || t.name != of.spec.name || t.metric != metric.name || t.direction != metric.direction)
-      return;
-    const double s = search::task_similarity(of.load.args, of.where.facts, t.workload_args, t.target_facts);
-    if (s >= options.least_similarity) similar.emplace_back(s, t);
-  });
+  const auto read =
+      from.tasks_named(of.spec.name, [&](const storage::task_entry& t, const storage::task_counts& counts) {
+        if (t.task == of.identity.task_key) {
+          own = t;
+          return;
+        }
+        if (counts.records == 0 || t.metric != metric.name || t.direction != metric.direction) return;
+        const double s = search::task_similarity(of.load.args, of.where.facts, t.workload_args, t.target_facts);
+        if (s >= options.least_similarity) similar.emplace_back(s, t);
+      });
   if (!read) return read.err();
   std::stable_sort(similar.begin(), similar.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   similar_results out;

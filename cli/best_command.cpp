@@ -44,10 +44,10 @@ result<std::vector<storage::task_entry>> asked_for(const storage::store& store, 
   const auto& id = of.identity;
   const auto& where = options.target;
   if (options.imported) {
-    const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts&) {
+    const auto read = store.tasks_of(id.workload_key, [&](const storage::task_entry& t, const storage::task_counts&) {
       const auto origin = storage::formats::origin_of(t.method_form);
-      if (t.workload != id.workload_key || !origin || t.metric != of.metric().name ||
-          t.unit != of.metric().stored_unit() || t.direction != of.metric().direction)
+      if (!origin || t.metric != of.metric().name || t.unit != of.metric().stored_unit() ||
+          t.direction != of.metric().direction)
         return;
       if (where ? matches_target(t.target_facts, *where) : on_written_target(t.target_facts, of.spec.target))
         out.push_back(t);
@@ -61,9 +61,8 @@ result<std::vector<storage::task_entry>> asked_for(const storage::store& store, 
     if (*found) out.push_back(std::move(**found));
     return out;
   }
-  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts&) {
-    if (t.workload == id.workload_key && t.method == id.method_key && matches_target(t.target_facts, *where))
-      out.push_back(t);
+  const auto read = store.tasks_of(id.workload_key, [&](const storage::task_entry& t, const storage::task_counts&) {
+    if (t.method == id.method_key && matches_target(t.target_facts, *where)) out.push_back(t);
   });
   if (!read) return read.err();
   return out;
@@ -86,13 +85,12 @@ std::string one_statistic(std::vector<storage::task_entry>& tasks) {
 /// The devices of what was imported for this workload.
 result<std::string> imported_hint(const storage::store& store, const task& of) {
   std::vector<std::string> devices;
-  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
-    if (t.workload != of.identity.workload_key || !storage::formats::origin_of(t.method_form) ||
-        counts.records == counts.failures)
-      return;
-    auto device = target{t.target_facts}.device();
-    if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(std::move(device));
-  });
+  const auto read =
+      store.tasks_of(of.identity.workload_key, [&](const storage::task_entry& t, const storage::task_counts& counts) {
+        if (!storage::formats::origin_of(t.method_form) || counts.records == counts.failures) return;
+        auto device = target{t.target_facts}.device();
+        if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(std::move(device));
+      });
   if (!read) return read.err();
   std::string out;
   for (const auto& d : devices) out += (out.empty() ? "" : ", ") + ("'" + d + "'");
@@ -104,16 +102,17 @@ result<std::string> hint_for(const storage::store& store, const task& of, const 
   const auto& id = of.identity;
   std::vector<std::string> devices;
   bool other_method = false, imported = false;
-  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
-    if (t.workload != id.workload_key || counts.records == counts.failures) return;
-    if (t.method != id.method_key) {
-      (storage::formats::origin_of(t.method_form) ? imported : other_method) = true;
-      return;
-    }
-    const auto device = target{t.target_facts}.device();
-    if ((where || t.target != id.target_key) && std::find(devices.begin(), devices.end(), device) == devices.end())
-      devices.push_back(device);
-  });
+  const auto read =
+      store.tasks_of(id.workload_key, [&](const storage::task_entry& t, const storage::task_counts& counts) {
+        if (counts.records == counts.failures) return;
+        if (t.method != id.method_key) {
+          (storage::formats::origin_of(t.method_form) ? imported : other_method) = true;
+          return;
+        }
+        const auto device = target{t.target_facts}.device();
+        if ((where || t.target != id.target_key) && std::find(devices.begin(), devices.end(), device) == devices.end())
+          devices.push_back(device);
+      });
   if (!read) return read.err();
   std::string out;
   if (!devices.empty()) {
@@ -133,15 +132,15 @@ result<std::string> hint_for(const storage::store& store, const task& of, const 
 status ask_nearest(const storage::store& store, const search::space& space, const best_options& options, answer& a) {
   const auto& metric = a.of->metric();
   std::vector<std::pair<double, storage::task_entry>> similar;
-  const auto read = store.tasks([&](const storage::task_entry& t, const storage::task_counts& counts) {
-    if (counts.records == counts.failures || t.task == a.of->identity.task_key || t.name != a.of->spec.name ||
-        t.metric != metric.name || t.direction != metric.direction ||
-        (options.target && !matches_target(t.target_facts, *options.target)))
-      return;
-    // The facts of a target that is only named are those of what is found on it.
-    const auto& facts = options.target ? t.target_facts : a.of->where.facts;
-    similar.emplace_back(search::task_similarity(a.of->load.args, facts, t.workload_args, t.target_facts), t);
-  });
+  const auto read =
+      store.tasks_named(a.of->spec.name, [&](const storage::task_entry& t, const storage::task_counts& counts) {
+        if (counts.records == counts.failures || t.task == a.of->identity.task_key || t.metric != metric.name ||
+            t.direction != metric.direction || (options.target && !matches_target(t.target_facts, *options.target)))
+          return;
+        // The facts of a target that is only named are those of what is found on it.
+        const auto& facts = options.target ? t.target_facts : a.of->where.facts;
+        similar.emplace_back(search::task_similarity(a.of->load.args, facts, t.workload_args, t.target_facts), t);
+      });
   if (!read) return read;
   std::stable_sort(similar.begin(), similar.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
   for (auto& [similarity, entry] : similar) {

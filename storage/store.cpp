@@ -143,7 +143,12 @@ status store::impl::raise_schema() {
 }
 
 status store::impl::load_meta() {
-  std::vector<std::pair<std::uint32_t, task_info>> found;
+  struct found_task {
+    std::uint32_t number = 0;
+    std::string name;
+    task_info info;
+  };
+  std::vector<found_task> found;
   std::string bad;
   v1::Task message;
   task_entry entry;
@@ -168,13 +173,13 @@ status store::impl::load_meta() {
     info.method = entry.method;
     info.direction = entry.direction;
     info.stored = true;
-    found.emplace_back(info.number, std::move(info));
+    found.push_back({info.number, std::move(entry.name), std::move(info)});
     return true;
   });
   if (!read) return read;
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(found, {}, &found_task::number);
   tasks.resize(1);
-  for (auto& [number, info] : found) {
+  for (auto& [number, name, info] : found) {
     // A number without a task was lost with the task's only write: nothing refers to it.
     if (number > tasks.size() + found.size() + (1u << 20) || number < tasks.size()) {
       bad = "two tasks have one number, or a number is out of range";
@@ -183,6 +188,7 @@ status store::impl::load_meta() {
     while (tasks.size() < number) tasks.emplace_back();
     task_numbers[info.task] = number;
     by_workload[info.workload].push_back(number);
+    by_name[name].push_back(number);
     tasks.push_back(std::move(info));
   }
   v1::TaskCounts counts;
@@ -289,6 +295,7 @@ task_info& store::impl::add_task(const task_entry& entry) {
   const std::unique_lock guard(state_lock);
   task_numbers[entry.task] = info.number;
   by_workload[entry.workload].push_back(info.number);
+  by_name[entry.name].push_back(info.number);
   tasks.push_back(std::move(info));
   return tasks.back();
 }

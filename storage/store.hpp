@@ -276,8 +276,12 @@ public:
   status records_of(const digest& task, const std::function<bool(const record&)>& visit) const;
   /// What is known of a task.
   result<std::optional<task_entry>> find_task(const digest& task) const;
-  /// Every task, in the order of its first record.
-  status tasks(const std::function<void(const task_entry&, const task_counts&)>& visit) const;
+  using task_visit = std::function<void(const task_entry&, const task_counts&)>;
+  /// Every task, in the order of its first record: reads each from the disk.
+  status tasks(const task_visit& visit) const;
+  /// Those of a workload alone, those of a name alone: read no others.
+  status tasks_of(const digest& workload, const task_visit& visit) const;
+  status tasks_named(const std::string& name, const task_visit& visit) const;
 
   /// The parameter names of the configurations that it holds, each list once.
   std::vector<parameter_names> name_lists() const;

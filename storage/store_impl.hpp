@@ -74,6 +74,7 @@ struct store::impl {
   std::deque<task_info> tasks; ///< by number; 0 is never used
   std::unordered_map<digest, std::uint32_t, digest_hash> task_numbers;
   std::unordered_map<digest, std::vector<std::uint32_t>, digest_hash> by_workload;
+  std::unordered_map<std::string, std::vector<std::uint32_t>> by_name;
   std::deque<names_info> names;
   std::unordered_map<std::string, std::uint32_t> names_numbers; ///< by the joined names
 
@@ -172,6 +173,9 @@ struct store::impl {
   result<record> read_record(const task_info& task, record_id id, std::string_view value, v1::Record& message) const;
   result<std::optional<record>> record_at(const task_info& task, record_id id) const;
   result<std::shared_ptr<const std::vector<record>>> top_of(task_info& task);
+  status visit_task(std::size_t number, const task_visit& visit) const;
+  template <class Index, class Key>
+  status visit_tasks(const Index& index, const Key& key, const task_visit& visit) const;
   result<task_entry> entry_of_task(const digest& task) const;
 };
 

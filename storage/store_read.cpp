@@ -172,23 +172,51 @@ result<std::optional<task_entry>> store::find_task(const digest& task) const {
   return std::optional<task_entry>(*std::move(out));
 }
 
-status store::tasks(const std::function<void(const task_entry&, const task_counts&)>& visit) const {
+status store::impl::visit_task(std::size_t number, const task_visit& visit) const {
+  digest key;
+  task_counts counts;
+  {
+    const std::shared_lock guard(state_lock);
+    const auto& info = tasks[number];
+    if (!info.stored) return {};
+    key = info.task;
+    counts = info.counts;
+  }
+  const auto entry = entry_of_task(key);
+  if (!entry) return entry.err();
+  visit(*entry, counts);
+  return {};
+}
+
+template <class Index, class Key>
+status store::impl::visit_tasks(const Index& index, const Key& key, const task_visit& visit) const {
+  std::vector<std::uint32_t> found;
+  {
+    const std::shared_lock guard(state_lock);
+    if (const auto at = index.find(key); at != index.end()) found = at->second;
+  }
+  for (const auto n : found)
+    if (auto good = visit_task(n, visit); !good) return good;
+  return {};
+}
+
+status store::tasks(const task_visit& visit) const {
   auto& i = *impl_;
   for (std::size_t n = 1;; ++n) {
-    digest key;
-    task_counts counts;
     {
       const std::shared_lock guard(i.state_lock);
       if (n >= i.tasks.size()) return {};
-      const auto& info = i.tasks[n];
-      if (!info.stored) continue;
-      key = info.task;
-      counts = info.counts;
     }
-    const auto entry = i.entry_of_task(key);
-    if (!entry) return entry.err();
-    visit(*entry, counts);
+    if (auto good = i.visit_task(n, visit); !good) return good;
   }
+}
+
+status store::tasks_of(const digest& workload, const task_visit& visit) const {
+  return impl_->visit_tasks(impl_->by_workload, workload, visit);
+}
+
+status store::tasks_named(const std::string& name, const task_visit& visit) const {
+  return impl_->visit_tasks(impl_->by_name, name, visit);
 }
 
 status store::impl::need_best(task_info& task) {

@@ -154,6 +154,43 @@ BOOST_AUTO_TEST_CASE(tasks_are_described_once_and_in_order) {
   BOOST_TEST(!unknown->has_value());
 }
 
+BOOST_AUTO_TEST_CASE(tasks_are_found_by_workload_and_by_name) {
+  const scratch_folder scratch;
+  const auto a = make({.name = "first", .size = 1}), b = make({.name = "first", .size = 2}),
+             c = make({.name = "second", .size = 1});
+  const auto seen = [](const auto& read) {
+    std::vector<digest> out;
+    BOOST_REQUIRE(read([&](const task_entry& e, const task_counts& counts) {
+                    BOOST_TEST(counts.records == 1u);
+                    out.push_back(e.task);
+                  }).ok());
+    return out;
+  };
+  const auto check = [&](const store& s) {
+    const auto named = [&](const std::string& name) {
+      return seen([&](const store::task_visit& v) { return s.tasks_named(name, v); });
+    };
+    const auto of = [&](const task_ptr& t) {
+      return seen([&](const store::task_visit& v) { return s.tasks_of(t->identity.workload_key, v); });
+    };
+    BOOST_TEST((named("first") == std::vector{a->identity.task_key, b->identity.task_key}));
+    BOOST_TEST((named("second") == std::vector{c->identity.task_key}));
+    BOOST_TEST(named("fir").empty());
+    std::vector<digest> like_b; // as a look at all of them says
+    BOOST_REQUIRE(s.tasks([&](const task_entry& e, const task_counts&) {
+                     if (e.workload == b->identity.workload_key) like_b.push_back(e.task);
+                   }).ok());
+    BOOST_TEST((of(b) == like_b));
+    BOOST_TEST((of(make({.name = "third"})).empty()));
+  };
+  {
+    const auto s = open(scratch.store());
+    append(*s, {item(ask(a, 1), measured(1)), item(ask(b, 1), measured(1)), item(ask(c, 1), measured(1))});
+    check(*s);
+  }
+  check(*open(scratch.store()));
+}
+
 BOOST_AUTO_TEST_CASE(the_best_is_never_a_failure_or_a_marker) {
   const scratch_folder scratch;
   const auto t = make();
