@@ -137,6 +137,7 @@ struct token_options {
   net::token_role role = net::token_role::agent;
   std::string name;
   std::string id;        ///< of the one to revoke
+  std::string output;    ///< the file that a new one goes into, for its owner alone; empty: standard output
   bool unpinned = false; ///< it does not say by what the hub is known
   net::token_share share;
 };

@@ -2,6 +2,7 @@
 #include "cli/init_draft.hpp"
 #include "cli/json.hpp"
 #include "cli/load.hpp"
+#include "cli/new_file.hpp"
 #include "storage/spec_reader.hpp"
 
 #include <sys/stat.h>
@@ -44,28 +45,6 @@ std::string task_of_command(const std::string& command) {
   auto name = fs::path(first).stem().string();
   std::erase_if(name, [](char c) { return c == '{' || c == '}' || c == '"' || c == '\''; });
   return name.empty() ? "command" : name;
-}
-
-/// Makes a file that must not be there yet.
-status make_new_file(const std::string& path, const std::string& text) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    if (errno == EEXIST)
-      return error{errc::invalid_spec, "is there already, and is left as it is: give another name with -o", path};
-    return error{errc::io, "cannot be made: " + std::string(std::strerror(errno)), path};
-  }
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const auto n = ::write(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  const bool closed = ::close(fd) == 0;
-  if (done == text.size() && closed) return {};
-  const std::string why = std::strerror(errno);
-  ::unlink(path.c_str());
-  return error{errc::io, "cannot be written: " + why, path};
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 #include "cli/json.hpp"
+#include "cli/new_file.hpp"
 #include "core/clock.hpp"
 #include "core/value.hpp"
 #include "net/audit_log.hpp"
@@ -51,8 +52,17 @@ int create(net::token_book& book, const token_options& options, output& io) {
   const auto made = book.create(options.role, options.name, pin, now, options.share);
   if (!made) return io.fail(made.err());
   write_down(book, "made a token", made->id_text(), options.role, options.name, io);
+  const bool kept = !options.output.empty();
+  if (kept)
+    if (const auto done = make_new_file(options.output, made->text() + "\n", 0600); !done) {
+      // Nobody will ever show it.
+      if (book.revoke(made->id_text(), now))
+        write_down(book, "revoked a token", made->id_text(), options.role, options.name, io);
+      return io.fail(done.err());
+    }
   if (io.json()) {
-    io.document({{"token", made->text()},
+    io.document({{"token", kept ? json() : json(made->text())},
+                 {"file", kept ? json(options.output) : json()},
                  {"id", made->id_text()},
                  {"role", net::to_string(options.role)},
                  {"name", options.name},
@@ -61,9 +71,10 @@ int create(net::token_book& book, const token_options& options, output& io) {
                  {"fingerprint", pin ? json(pin->hex()) : json()}});
     return exit_code::done;
   }
-  io.out() << made->text() << '\n';
-  io.message("token " + made->id_text() + " (" + net::to_string(options.role) + ", " + options.name +
-             "): it is shown this once; attune token revoke " + made->id_text() + " ends it");
+  if (!kept) io.out() << made->text() << '\n';
+  io.message("token " + made->id_text() + " (" + net::to_string(options.role) + ", " + options.name + ") " +
+             (kept ? "is in " + options.output + ", which you alone may read" : "is shown this once") +
+             "; attune token revoke " + made->id_text() + " ends it");
   return exit_code::done;
 }
 
@@ -142,7 +153,7 @@ namespace {
 
 command_spec token_create_command() {
   struct words {
-    std::string role, name, weight, limit;
+    std::string role, name, weight, limit, output;
     bool unpinned = false;
   };
   const auto w = std::make_shared<words>();
@@ -153,15 +164,16 @@ command_spec token_create_command() {
          "Do not say by what the hub is known: for a hub with a certificate from a CA of yours");
   c.value("--weight", "W", w->weight, "A client's part of the slots, beside others' (1)");
   c.value("--limit", "N", w->limit, "A client's trials in flight, at most (no limit)");
+  c.value("-o,--output", "FILE", w->output, "Put it into a new file that only you can read, in place of printing it");
   c.more = R"(An agent offers devices, a client tunes, an admin also drains, bans and ends what others
 began. The token says by what certificate the hub is known (made in the store's folder HUB
 when there is none yet), so it is all that the other machine needs. The hub keeps only a
-hash of it. Whoever has the token has its role: keep it in a file of mode 0600.
+hash of it. Whoever has the token has its role: a file that others could read is not taken.
 
 Clients share the slots' time in proportion to their weights, as long as they want it: one
 of weight 3 gets three times what one of weight 1 gets, and none is kept waiting for ever.
 
-  attune token create --role agent --name board1 > board1.token
+  attune token create --role agent --name board1 -o board1.token
   attune agent --hub big:7410 --name board1 --token-file board1.token)";
   c.read = [w](const typed_line&) -> reading {
     token_options o;
@@ -172,6 +184,7 @@ of weight 3 gets three times what one of weight 1 gets, and none is kept waiting
     if (w->name.empty()) throw usage_fault{"--name is empty"};
     o.name = w->name;
     o.unpinned = w->unpinned;
+    o.output = w->output;
     for (const auto& [option, given] :
          {std::pair{"--weight", !w->weight.empty()}, std::pair{"--limit", !w->limit.empty()}})
       if (given && o.role == net::token_role::agent)

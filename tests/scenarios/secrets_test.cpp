@@ -142,6 +142,25 @@ BOOST_DATA_TEST_CASE(nothing_that_hub_and_agents_make_is_open_to_others, boost::
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_tokens_file_is_its_owners_alone_and_takes_no_others_place) {
+  scenario s;
+  const auto made =
+      s.start_behind(with_umask("0"), {"token", "create", "--role", "agent", "--name", "a", "-o", "a.token"})->wait();
+  BOOST_TEST(made.exit == 0, made.told());
+  BOOST_TEST(made.out.empty());
+  BOOST_TEST((fs::status(s.path("a.token")).permissions() == fs::perms(0600)));
+  const auto text = read_file(s.path("a.token"));
+  BOOST_TEST(text.starts_with("attune_"));
+  // Nobody has seen the second: it does not count.
+  const auto again = s.attune({"token", "create", "--role", "admin", "--name", "b", "-o", "a.token"});
+  BOOST_TEST(again.exit == 2, again.told());
+  BOOST_TEST(again.err.find("a.token") != std::string::npos, again.err);
+  BOOST_TEST(read_file(s.path("a.token")) == text);
+  const auto listed = s.attune({"token", "list", "--json"}).document()["tokens"];
+  BOOST_REQUIRE_EQUAL(listed.size(), 2u);
+  for (const auto& t : listed) BOOST_TEST(t["revoked"].is_null() == (t["name"] == "a"));
+}
+
 BOOST_AUTO_TEST_CASE(no_token_is_seen_in_processes_logs_and_files) {
   scenario s;
   s.write("kernel.sh", "#!/bin/sh\necho $1\n", true);
