@@ -1,5 +1,7 @@
 #include "core/task.hpp"
 
+#include "core/fields.hpp"
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -8,15 +10,7 @@ namespace attune {
 
 namespace {
 
-/// Appends one named, length-prefixed field: what follows can never be read as part of it.
-void field(std::string& out, std::string_view name, std::string_view text) {
-  out += name;
-  out += '=';
-  out += std::to_string(text.size());
-  out += ':';
-  out += text;
-  out += ';';
-}
+void field(std::string& out, std::string_view name, std::string_view text) { append_field(out, name, text); }
 
 void field(std::string& out, std::string_view name, const command& c) {
   std::string form = c.shell.empty() ? "argv" : "shell:" + c.shell;

@@ -15,7 +15,7 @@ namespace attune::search {
 namespace {
 
 constexpr std::size_t portfolio_rows = 200;
-constexpr std::size_t sole_until = 30, notes_at_most = 32;
+constexpr std::size_t sole_until = 30, portfolio_notes_at_most = 32;
 
 /// Trials before a model is asked: enough to see each parameter move, not more than a part of a small budget.
 std::size_t starts(const space& over, const strategy_options& o) {
@@ -160,7 +160,7 @@ private:
         "shares of the trials, by what finds a new best: process %.0f %%, forest %.0f %%, local moves %.0f %%",
         share[gaussian] * 100, share[forest] * 100, share[local] * 100);
     notes_.emplace_back(text);
-    if (notes_.size() > notes_at_most) notes_.pop_front();
+    if (notes_.size() > portfolio_notes_at_most) notes_.pop_front();
   }
 
   gp_chooser gp_;

@@ -12,27 +12,13 @@
 // Configuration: `sketch` is the state as JSON text in which every split's factors (SP) are null and every pragma (PR)
 // is empty; the factors of step N are the parameters N.0, N.1, …, its pragma is N.pragma. all_cost is kept as the
 // build's time; the version is part of how it was measured.
-#include "core/text.hpp"
-#include "storage/formats/common.hpp"
-
-#include <cmath>
+#include "storage/formats/tvm.hpp"
 
 namespace attune::storage::formats {
 namespace {
 
 constexpr const char* ansor_runner = "ansor";
 constexpr std::string_view ansor_message = "Ansor error ";
-
-int ansor_number(const failure& f) {
-  const std::string_view message = f.message;
-  if (message.starts_with(ansor_message)) {
-    const auto n = parse_integer(message.substr(ansor_message.size()));
-    if (n && *n >= 1 && *n <= 8 && tvm_failure(*n) == f.kind) return static_cast<int>(*n);
-  }
-  for (const int n : {1, 2, 4, 5, 6, 7})
-    if (tvm_failure(n) == f.kind) return n;
-  return 8;
-}
 
 /// Whether a step is a split of which all factors are integers.
 bool is_split(const json_ref& step) {
@@ -60,16 +46,10 @@ protected:
     if (!input.is_array() || !what.is_array() || !what[0].is_string() || what.size() < 2)
       return wrong("its input names no workload and target");
     if (!state.is_array() || state.size() != 2 || !state[1].is_array()) return wrong("its state has no steps");
-    const auto number = measured[1].integer();
-    if (!measured.is_array() || measured.size() < 2 || !number || *number < 0)
-      return wrong("its result has no costs and error number");
+    if (!take_tvm_result(out, measured, ansor_message)) return wrong("its result has no costs and error number");
     configure(state, out);
     auto& o = out.result;
     o.runner = ansor_runner;
-    if (const auto t = measured[2]; t.is_number())
-      o.phases.build = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
-    if (const auto t = measured[3]; t.is_number()) o.at = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
-    costs(*number, measured[0], out);
     out.by_samples = !stated_ && o.ok();
     key_.clear();
     dump(what, key_);
@@ -87,28 +67,6 @@ protected:
   }
 
 private:
-  static void costs(std::int64_t number, const json_ref& list, entry& out) {
-    if (number != 0) return fail(out.result, tvm_failure(number), std::string(ansor_message) + std::to_string(number));
-    double sum = 0;
-    std::size_t count = 0;
-    std::string only;
-    if (list.is_array())
-      for (const auto c : list)
-        if (c.is_number()) {
-          sum += c.number().value_or(0);
-          only = c.text();
-          ++count;
-        }
-    const double mean = sum / static_cast<double>(count == 0 ? 1 : count);
-    if (count == 0 || !(mean < 1e8)) return fail(out.result, failure_kind::bad_metric, "no cost is recorded");
-    if (count > 1) {
-      only.clear();
-      json_real(mean, only);
-    }
-    measure(out, only, 0);
-    take_samples(out, list, 0);
-  }
-
   void configure(const json_ref& state, entry& out) {
     names_.assign(1, "sketch");
     std::vector<value> values(1);
@@ -249,7 +207,6 @@ status write_ansor(const selection& from, sink& to, losses& lost) {
         value_to_json(*v, out);
       }
     out += "], " + state + "], \"r\": [";
-    int error = 0;
     if (const auto* m = o.measured()) {
       char open = '[';
       for (const double s : m->samples.empty() ? std::vector<double>{m->value} : m->samples) {
@@ -260,12 +217,8 @@ status write_ansor(const selection& from, sink& to, losses& lost) {
       out += ']';
     } else {
       out += "[1e+10]";
-      error = ansor_number(*o.failed());
     }
-    out += ", " + std::to_string(error) + ", ";
-    write_nanoseconds(added(o.phases.build, o.phases.run).count(), 0, out);
-    out += ", ";
-    write_nanoseconds(o.at.count(), 0, out);
+    put_tvm_ending(o, ansor_message, out);
     out += "], \"v\": ";
     const auto made = origin_of(e.task->method_form);
     json_string(made && !made->tool.empty() ? made->tool : "v0.6", out);

@@ -21,41 +21,13 @@
 // all_cost (building and running) is kept as the build's time. (A spec's parameters have no points in their names:
 // records with splits are ranked, replayed and exported, but no spec asks for them.)
 #include "core/text.hpp"
-#include "storage/formats/common.hpp"
-
-#include <algorithm>
-#include <cmath>
+#include "storage/formats/tvm.hpp"
 
 namespace attune::storage::formats {
 namespace {
 
 constexpr const char* autotvm_runner = "autotvm";
 constexpr std::string_view autotvm_message = "AutoTVM error ";
-
-int autotvm_number(const failure& f) {
-  const std::string_view message = f.message;
-  if (message.starts_with(autotvm_message)) {
-    const auto n = parse_integer(message.substr(autotvm_message.size()));
-    if (n && *n >= 1 && *n <= 8 && tvm_failure(*n) == f.kind) return static_cast<int>(*n);
-  }
-  switch (f.kind) {
-  case failure_kind::invalid_config:
-    return 1;
-  case failure_kind::build_error:
-    return 2;
-  case failure_kind::run_error:
-  case failure_kind::bad_metric:
-    return 4;
-  case failure_kind::wrong_output:
-    return 5;
-  case failure_kind::build_timeout:
-    return 6;
-  case failure_kind::run_timeout:
-    return 7;
-  default:
-    return 8;
-  }
-}
 
 /// Whether a name could be that of a factor, or has our own mark.
 bool is_marked(std::string_view name) {
@@ -93,9 +65,7 @@ protected:
     if (!config.is_object()) return wrong("it has no configuration");
     const auto entity = config.find(old ? "e" : "entity");
     if (!entity.is_array()) return wrong("its configuration has no entity");
-    const auto number = measured[1].integer();
-    if (!measured.is_array() || measured.size() < 2 || !number || *number < 0)
-      return wrong("its result has no costs and error number");
+    if (!take_tvm_result(out, measured, autotvm_message)) return wrong("its result has no costs and error number");
     if (auto bad = knobs(entity); bad != nullptr) return wrong(bad);
     auto names = pool_names();
     if (!names) return wrong("two knobs have one name");
@@ -104,10 +74,6 @@ protected:
 
     auto& o = out.result;
     o.runner = autotvm_runner;
-    if (const auto t = measured[2]; t.is_number())
-      o.phases.build = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
-    if (const auto t = measured[3]; t.is_number()) o.at = nanoseconds(parse_nanoseconds(t.text(), 0).value_or(0));
-    costs(*number, measured[0], out);
     if (const auto index = config.find(old ? "i" : "index"); index.is_number()) note(o, "index", index.text());
     if (const auto hash = config.find(old ? "c" : "code_hash"); hash && !hash.is_null())
       note(o, "code_hash", hash.is_string() ? std::string(hash.text()) : plain(hash));
@@ -118,30 +84,6 @@ protected:
   }
 
 private:
-  static void costs(std::int64_t number, const json_ref& list, entry& out) {
-    if (number != 0)
-      return fail(out.result, tvm_failure(number), std::string(autotvm_message) + std::to_string(number));
-    double sum = 0;
-    std::size_t count = 0;
-    std::string_view only;
-    if (list.is_array())
-      for (const auto c : list)
-        if (c.is_number()) {
-          sum += c.number().value_or(0);
-          only = c.text();
-          ++count;
-        }
-    const double mean = sum / static_cast<double>(std::max<std::size_t>(count, 1));
-    if (count == 0 || !(mean < 1e8)) return fail(out.result, failure_kind::bad_metric, "no cost is recorded");
-    std::string text;
-    if (count > 1 && std::isfinite(mean)) {
-      json_real(mean, text);
-      only = text;
-    }
-    measure(out, only, 0);
-    take_samples(out, list, 0);
-  }
-
   /// Into names_ and values_. Null, or what is wrong.
   const char* knobs(const json_ref& entity) {
     name_count_ = 0;
@@ -299,7 +241,6 @@ void write_input(const task_entry& task, std::string& out, losses& lost) {
 void write_result(const entry& e, std::string& out) {
   const auto& o = e.result;
   out += '[';
-  int error = 0;
   if (const auto* m = o.measured()) {
     char open = '[';
     for (const double s : m->samples) {
@@ -315,12 +256,8 @@ void write_result(const entry& e, std::string& out) {
     out += ']';
   } else {
     out += "[1000000000.0]";
-    error = autotvm_number(*o.failed());
   }
-  out += ", " + std::to_string(error) + ", ";
-  write_nanoseconds(added(o.phases.build, o.phases.run).count(), 0, out);
-  out += ", ";
-  write_nanoseconds(o.at.count(), 0, out);
+  put_tvm_ending(o, autotvm_message, out);
   out += ']';
 }
 

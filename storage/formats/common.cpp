@@ -1,5 +1,6 @@
 #include "storage/formats/common.hpp"
 
+#include "core/fields.hpp"
 #include "core/text.hpp"
 
 #include <algorithm>
@@ -7,30 +8,6 @@
 
 namespace attune::storage::formats {
 namespace {
-
-void field(std::string& out, std::string_view name, std::string_view text) {
-  out += name;
-  out += '=';
-  out += std::to_string(text.size());
-  out += ':';
-  out += text;
-  out += ';';
-}
-
-/// The field that begins `from`, taken off it.
-std::optional<std::string> take_field(std::string_view& from, std::string_view name) {
-  if (!from.starts_with(name) || from.size() <= name.size() || from[name.size()] != '=') return std::nullopt;
-  from.remove_prefix(name.size() + 1);
-  const auto colon = from.find(':');
-  const auto size = parse_integer(from.substr(0, colon));
-  if (colon == std::string_view::npos || !size || *size < 0) return std::nullopt;
-  from.remove_prefix(colon + 1);
-  const auto n = static_cast<std::size_t>(*size);
-  if (from.size() <= n || from[n] != ';') return std::nullopt;
-  std::string out(from.substr(0, n));
-  from.remove_prefix(n + 1);
-  return out;
-}
 
 constexpr std::string_view method_begin = "import/1:";
 
@@ -47,9 +24,9 @@ void entry::clear() {
 
 std::string method_form(const origin& from) {
   std::string out(method_begin);
-  field(out, "format", from.format);
-  field(out, "tool", from.tool);
-  field(out, "statistic", from.statistic);
+  append_field(out, "format", from.format);
+  append_field(out, "tool", from.tool);
+  append_field(out, "statistic", from.statistic);
   return out;
 }
 
@@ -271,60 +248,6 @@ std::string name_of_file(const source& from, const read_options& options) {
   return name;
 }
 
-target tvm_target(const json_ref& written) {
-  std::string whole, kind, model, device;
-  if (written.is_object()) {
-    dump(written, whole);
-    kind = written.find("kind").text();
-    model = written.find("model").text();
-    if (model.empty()) model = written.find("tag").text();
-    device = written.find("device").text();
-  } else {
-    whole = written.text();
-    const auto words = split(whole, ' ');
-    kind = words[0];
-    for (const auto w : words) {
-      if (w.starts_with("-model=")) model = w.substr(7);
-      if (w.starts_with("-device=")) device = w.substr(8);
-    }
-  }
-  if (model.empty() || model == "unknown") model = device;
-  if (model.empty()) model = kind;
-  target out;
-  out.facts = {{"device", value(model)}, {"kind", value(kind)}, {"target", value(std::move(whole))}};
-  return out;
-}
-
-bool write_tvm_target(const task_entry& task, std::string& out) {
-  const auto* whole = find(task.target_facts, "target");
-  if (whole != nullptr && whole->type() == value::kind::text) {
-    // An object is one again; text is a string.
-    std::string copy = whole->as_text(), again;
-    json_document parsed;
-    if (copy.starts_with('{') && parsed.parse(copy.data(), copy.size())) {
-      dump(parsed.root(), again);
-      if (again == whole->as_text()) {
-        out += again;
-        return true;
-      }
-    }
-    json_string(whole->as_text(), out);
-    return true;
-  }
-  json_string(target{task.target_facts}.device(), out);
-  return task.target_facts.size() <= 1;
-}
-
-void tvm_arguments(const json_ref& list, arguments& out) {
-  std::size_t i = 0;
-  for (const auto a : list)
-    if (auto v = to_value(a)) {
-      out.emplace_back("arg" + std::to_string(i++), std::move(*v));
-    } else {
-      out.emplace_back("arg" + std::to_string(i++), value("null"));
-    }
-}
-
 void put_conditions(const conditions& from, std::string& out) {
   out += '[' + std::to_string(from.runs_beside) + ", " + std::to_string(from.builds_beside) + ", ";
   if (from.drift && std::isfinite(*from.drift))
@@ -348,24 +271,6 @@ std::optional<conditions> take_conditions(const json_ref& from) {
   if (!runs || !builds || !correction || !std::isfinite(*correction) || !(*correction > 0) || !from[4].is_boolean())
     return std::nullopt;
   return conditions{*runs, *builds, from[2].number(), *correction, from[4].boolean()};
-}
-
-failure_kind tvm_failure(std::int64_t number) {
-  switch (number) {
-  case 1:
-    return failure_kind::invalid_config;
-  case 2:
-  case 3:
-    return failure_kind::build_error;
-  case 5:
-    return failure_kind::wrong_output;
-  case 6:
-    return failure_kind::build_timeout;
-  case 7:
-    return failure_kind::run_timeout;
-  default:
-    return failure_kind::run_error;
-  }
 }
 
 } // namespace attune::storage::formats

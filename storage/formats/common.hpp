@@ -144,14 +144,6 @@ bool is_ansor(const json_ref& line);
 bool is_metaschedule(const json_ref& line);
 bool is_csv_header(std::string_view line);
 
-/// The facts of a TVM target as text (`cuda -model=titanx`) or as the JSON object that newer ones are: `device` (the
-/// model, else the device, else the kind), `kind`, and the whole as `target`.
-target tvm_target(const json_ref& written);
-/// Appends the target as it was read; for one of our own its device, and whether something is lost.
-bool write_tvm_target(const task_entry& task, std::string& out);
-/// The arguments of a workload as TVM writes them in a list: arg0, arg1, …
-void tvm_arguments(const json_ref& list, arguments& out);
-
 /// The name for a workload whose file has none.
 std::string name_of_file(const source& from, const read_options& options);
 
@@ -159,10 +151,6 @@ std::string name_of_file(const source& from, const read_options& options);
 void put_conditions(const conditions& from, std::string& out);
 /// None where it is no such list.
 std::optional<conditions> take_conditions(const json_ref& from);
-
-/// What TVM's error numbers mean, which AutoTVM and Ansor share (MeasureErrorNo): 1 instantiation, 2 and 3 the host's
-/// and the device's compilation, 4 and 8 the run, 5 a wrong answer, 6 and 7 the build's and the run's limit.
-failure_kind tvm_failure(std::int64_t number);
 
 /// Their sum; what passes 64 bits is the longest or the least time that there is.
 inline nanoseconds added(nanoseconds a, nanoseconds b) noexcept {

@@ -15,10 +15,9 @@
 // Configuration: `trace` is the instructions as JSON text; the decision of instruction N is N where it is an integer,
 // N.0, N.1, … where it is a list of integers, else N as JSON text.
 #include "core/text.hpp"
-#include "storage/formats/common.hpp"
+#include "storage/formats/tvm.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace attune::storage::formats {
 namespace {
@@ -69,7 +68,7 @@ protected:
     if (!configure(trace, out)) return wrong("a decision is no list of an instruction and what was decided");
     auto& o = out.result;
     o.runner = metaschedule_runner;
-    seconds(body[1], out);
+    if (!take_tvm_costs(out, body[1], 1e9)) fail(o, failure_kind::run_error, failed_message);
     out.by_samples = !stated_ && o.ok();
     key_ = root[0].text();
     key_ += ',';
@@ -92,27 +91,6 @@ protected:
   }
 
 private:
-  static void seconds(const json_ref& list, entry& out) {
-    double sum = 0;
-    std::size_t count = 0;
-    std::string only;
-    if (list.is_array())
-      for (const auto c : list)
-        if (c.is_number()) {
-          sum += c.number().value_or(0);
-          only = c.text();
-          ++count;
-        }
-    const double mean = sum / static_cast<double>(count == 0 ? 1 : count);
-    if (count == 0 || !(mean < 1e9)) return fail(out.result, failure_kind::run_error, failed_message);
-    if (count > 1) {
-      only.clear();
-      json_real(mean, only);
-    }
-    measure(out, only, 0);
-    take_samples(out, list, 0);
-  }
-
   bool configure(const json_ref& trace, entry& out) {
     names_.assign(1, "trace");
     std::vector<value> values(1);
