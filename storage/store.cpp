@@ -13,7 +13,7 @@ constexpr std::uint64_t steps_together = 1024;
 constexpr std::uint32_t rows_for_tables = 24'000;
 
 /// The names as one text that no other list of names has.
-std::string joined(const std::vector<std::string>& names) {
+std::string joined_names(const std::vector<std::string>& names) {
   std::string out;
   for (const auto& n : names) {
     keys::put(out, static_cast<std::uint32_t>(n.size()));
@@ -219,7 +219,7 @@ status store::impl::load_meta() {
         return false;
       }
       auto all = std::make_shared<const std::vector<std::string>>(list.name().begin(), list.name().end());
-      names_numbers[joined(*all)] = static_cast<std::uint32_t>(names.size());
+      names_numbers[joined_names(*all)] = static_cast<std::uint32_t>(names.size());
       names.push_back({std::move(all), true});
       return true;
     });
@@ -314,7 +314,7 @@ std::uint32_t store::impl::names_of(const configuration& config) {
   if (list == last_names) return last_names_number;
   std::uint32_t number = 0;
   if (!list->empty()) {
-    const auto [at, fresh] = names_numbers.try_emplace(joined(*list), static_cast<std::uint32_t>(names.size()));
+    const auto [at, fresh] = names_numbers.try_emplace(joined_names(*list), static_cast<std::uint32_t>(names.size()));
     number = at->second;
     if (fresh) {
       const std::unique_lock guard(state_lock);
