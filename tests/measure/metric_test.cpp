@@ -31,7 +31,7 @@ extracted take(const metric_spec& spec, std::string text) {
   return reader->extract({&out, std::chrono::milliseconds(1500), out.head});
 }
 
-doubles samples(const metric_spec& spec, std::string text) {
+doubles samples_read(const metric_spec& spec, std::string text) {
   auto out = take(spec, std::move(text));
   if (!out.samples()) BOOST_TEST_MESSAGE(std::get<std::string>(out.data));
   BOOST_REQUIRE(out.samples());
@@ -86,20 +86,23 @@ BOOST_AUTO_TEST_CASE(a_zero_is_kept_and_noted) { // A14
 }
 
 BOOST_AUTO_TEST_CASE(times_are_stored_in_seconds_and_other_units_as_they_are) {
-  BOOST_TEST(samples(spec_of(from::last_number, "", "ms"), "250")[0] == 0.25);
-  BOOST_TEST(samples(spec_of(from::last_number, "", "us"), "250")[0] == 250e-6, boost::test_tools::tolerance(1e-15));
-  BOOST_TEST(samples(spec_of(from::last_number, "", "ns"), "250")[0] == 250e-9, boost::test_tools::tolerance(1e-15));
-  BOOST_TEST(samples(spec_of(from::last_number, "", "GFLOP/s"), "250")[0] == 250.0);
+  BOOST_TEST(samples_read(spec_of(from::last_number, "", "ms"), "250")[0] == 0.25);
+  BOOST_TEST(samples_read(spec_of(from::last_number, "", "us"), "250")[0] == 250e-6,
+             boost::test_tools::tolerance(1e-15));
+  BOOST_TEST(samples_read(spec_of(from::last_number, "", "ns"), "250")[0] == 250e-9,
+             boost::test_tools::tolerance(1e-15));
+  BOOST_TEST(samples_read(spec_of(from::last_number, "", "GFLOP/s"), "250")[0] == 250.0);
 }
 
 BOOST_AUTO_TEST_CASE(every_match_of_a_pattern_is_a_sample) {
   auto spec = spec_of(from::pattern, "time: ([-+0-9.eE]+)");
-  BOOST_TEST(samples(spec, "time: 1\ntime: 2.5 time: 3e-1\r\nelse 7") == (doubles{1, 2.5, 0.3}), per_element);
-  BOOST_TEST(samples(spec_of(from::pattern, "\\d+\\.\\d+"), "a 1.5 b 2.25") == (doubles{1.5, 2.25}), per_element);
-  BOOST_TEST(samples(spec_of(from::pattern, "^(?:a|b)=(\\d+)$"), "a=1\nb=2\nc=3\na=4 ") == (doubles{1, 2}),
+  BOOST_TEST(samples_read(spec, "time: 1\ntime: 2.5 time: 3e-1\r\nelse 7") == (doubles{1, 2.5, 0.3}), per_element);
+  BOOST_TEST(samples_read(spec_of(from::pattern, "\\d+\\.\\d+"), "a 1.5 b 2.25") == (doubles{1.5, 2.25}), per_element);
+  BOOST_TEST(samples_read(spec_of(from::pattern, "^(?:a|b)=(\\d+)$"), "a=1\nb=2\nc=3\na=4 ") == (doubles{1, 2}),
              per_element);
-  BOOST_TEST(samples(spec_of(from::pattern, "times?: (\\d+)"), "time: 1\ntimes: 2") == (doubles{1, 2}), per_element);
-  BOOST_TEST(samples(spec_of(from::pattern, "a (\\d+)|b (\\d+)"), "a 1")[0] == 1.0);
+  BOOST_TEST(samples_read(spec_of(from::pattern, "times?: (\\d+)"), "time: 1\ntimes: 2") == (doubles{1, 2}),
+             per_element);
+  BOOST_TEST(samples_read(spec_of(from::pattern, "a (\\d+)|b (\\d+)"), "a 1")[0] == 1.0);
   BOOST_TEST(why(spec, "tempo: 1") ==
              "the metric 'time' is missing: nothing on standard output matches time: ([-+0-9.eE]+)");
   BOOST_TEST(why(spec_of(from::pattern, "time: (\\w+)"), "time: 1\ntime: fast") ==
@@ -118,10 +121,10 @@ BOOST_AUTO_TEST_CASE(no_output_exhausts_the_stack_or_the_time_of_a_pattern) {
 
 BOOST_AUTO_TEST_CASE(json_is_read_from_the_last_line_that_is_some) {
   auto spec = spec_of(from::json, "/t/mean", "ms");
-  BOOST_TEST(samples(spec, "{\"t\": {\"mean\": 1}}\nlog\n{\"t\": {\"mean\": 2}}\n[INFO] done\n17\n")[0] == 0.002);
-  BOOST_TEST(samples(spec_of(from::json, "/t"), "{\"t\": [1, 2.5]}") == (doubles{1, 2.5}), per_element);
-  BOOST_TEST(samples(spec_of(from::json, "/0/x"), "[{\"x\": 4}]")[0] == 4.0);
-  BOOST_TEST(samples(spec_of(from::json, ""), "text\n3.5\n")[0] == 3.5);
+  BOOST_TEST(samples_read(spec, "{\"t\": {\"mean\": 1}}\nlog\n{\"t\": {\"mean\": 2}}\n[INFO] done\n17\n")[0] == 0.002);
+  BOOST_TEST(samples_read(spec_of(from::json, "/t"), "{\"t\": [1, 2.5]}") == (doubles{1, 2.5}), per_element);
+  BOOST_TEST(samples_read(spec_of(from::json, "/0/x"), "[{\"x\": 4}]")[0] == 4.0);
+  BOOST_TEST(samples_read(spec_of(from::json, ""), "text\n3.5\n")[0] == 3.5);
   BOOST_TEST(why(spec, "{\"t\": {}}") == "the metric 'time' is missing: the JSON line has nothing at '/t/mean'");
   BOOST_TEST(why(spec, "nothing") == "the metric 'time' is missing: no line of standard output is JSON");
   BOOST_TEST(why(spec_of(from::json, "/t"), "{\"t\": null}") == "the metric 'time' is not a number at '/t': null");
@@ -139,9 +142,9 @@ BOOST_AUTO_TEST_CASE(deep_json_is_no_danger) {
 }
 
 BOOST_AUTO_TEST_CASE(the_wall_clock_and_a_file_are_sources_too) {
-  BOOST_TEST(samples(spec_of(from::wall), "")[0] == 1.5);
-  BOOST_TEST(samples(spec_of(from::wall, "", "ms"), "")[0] == 1.5); // it is in seconds already
-  BOOST_TEST(samples(spec_of(from::file, "out"), "1\n2\n")[0] == 2.0);
+  BOOST_TEST(samples_read(spec_of(from::wall), "")[0] == 1.5);
+  BOOST_TEST(samples_read(spec_of(from::wall, "", "ms"), "")[0] == 1.5); // it is in seconds already
+  BOOST_TEST(samples_read(spec_of(from::file, "out"), "1\n2\n")[0] == 2.0);
   BOOST_TEST(why(spec_of(from::file, "out"), "") == "the metric 'time' is missing: no number in 'out'");
 }
 
@@ -162,9 +165,9 @@ BOOST_AUTO_TEST_CASE(the_locale_makes_no_difference) { // A07
   for (const char* name : {"de_DE.UTF-8", "nb_NO.UTF-8", "de_DE", "fr_FR.UTF-8"})
     if (!set) set = std::setlocale(LC_ALL, name);
   if (!set) BOOST_TEST_MESSAGE("no locale with a decimal comma is installed");
-  BOOST_TEST(samples(spec_of(from::last_number), "0.125")[0] == 0.125);
-  BOOST_TEST(samples(spec_of(from::pattern, "([0-9.]+)"), "0.125")[0] == 0.125);
-  BOOST_TEST(samples(spec_of(from::json, "/t"), "{\"t\": 0.125}")[0] == 0.125);
+  BOOST_TEST(samples_read(spec_of(from::last_number), "0.125")[0] == 0.125);
+  BOOST_TEST(samples_read(spec_of(from::pattern, "([0-9.]+)"), "0.125")[0] == 0.125);
+  BOOST_TEST(samples_read(spec_of(from::json, "/t"), "{\"t\": 0.125}")[0] == 0.125);
   std::setlocale(LC_ALL, "C");
 }
 

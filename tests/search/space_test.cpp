@@ -20,7 +20,7 @@ using namespace attune::search;
 
 namespace {
 
-parameter listed(std::string name, std::vector<value> values, std::string when = {}) {
+parameter listed_in_space(std::string name, std::vector<value> values, std::string when = {}) {
   parameter p;
   p.name = std::move(name);
   p.domain = value_list{std::move(values)};
@@ -51,7 +51,7 @@ space_ptr compiled(const parameters& p, const constraints& c = {}, const argumen
   return *s;
 }
 
-std::string refused(const parameters& p, const constraints& c = {}) {
+std::string refused_space(const parameters& p, const constraints& c = {}) {
   const auto s = space::compile(p, c);
   return s ? "accepted" : s.err().text();
 }
@@ -82,7 +82,8 @@ BOOST_AUTO_TEST_CASE(a_division_by_zero_makes_a_configuration_invalid) { // A01
 }
 
 BOOST_AUTO_TEST_CASE(equality_is_the_same_however_it_is_spelt) { // A02
-  const parameters p{listed("a", {value(1), value(2), value(3)}), listed("b", {value(2), value(4), value(5)})};
+  const parameters p{listed_in_space("a", {value(1), value(2), value(3)}),
+                     listed_in_space("b", {value(2), value(4), value(5)})};
   const std::set<std::string> right{"a=1 b=2", "a=2 b=4"};
   for (const auto* text : {"a*2==b", "b==a*2", "a * 2 == b", "2*a==b", "b == 2 * a", "not a*2 != b", "b - a*2 == 0"})
     BOOST_TEST(texts(*compiled(p, {rule(text)})) == right, text);
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(equality_is_the_same_however_it_is_spelt) { // A02
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_name_is_refused_with_its_constraint) { // A03
-  const auto message = refused({listed("vec", {value(1), value(2), value(4)})}, {rule("n % vec == 0")});
+  const auto message = refused_space({listed_in_space("vec", {value(1), value(2), value(4)})}, {rule("n % vec == 0")});
   BOOST_TEST(contains(message, "constraint 1"));
   BOOST_TEST(contains(message, "`n`"));
   BOOST_TEST(contains(message, "n % vec == 0\n"));
@@ -125,8 +126,9 @@ BOOST_AUTO_TEST_CASE(a_decimal_step_does_not_lose_the_last_value) { // A06
 }
 
 BOOST_AUTO_TEST_CASE(flags_with_blanks_and_quotes_can_be_compared) { // SA09
-  const auto s = compiled({listed("flags", {value(""), value("-O3"), value("-O2 -march=native -DNAME=\"a b\"")})},
-                          {rule("flags != \"-O3\"")});
+  const auto s =
+      compiled({listed_in_space("flags", {value(""), value("-O3"), value("-O2 -march=native -DNAME=\"a b\"")})},
+               {rule("flags != \"-O3\"")});
   BOOST_TEST(counted(*s) == 2u);
 }
 
@@ -198,7 +200,7 @@ BOOST_AUTO_TEST_CASE(groups_stand_apart) {
 BOOST_AUTO_TEST_CASE(implications_between_many_booleans) {
   parameters p;
   constraints chain, all, far;
-  for (int i = 0; i < 60; ++i) p.push_back(listed("b" + std::to_string(i), {value(false), value(true)}));
+  for (int i = 0; i < 60; ++i) p.push_back(listed_in_space("b" + std::to_string(i), {value(false), value(true)}));
   for (int i = 0; i + 1 < 60; ++i) chain.push_back(rule("not b" + std::to_string(i) + " or b" + std::to_string(i + 1)));
   for (int i = 0; i < 60; ++i)
     for (int j = i + 1; j < 60; ++j) all.push_back(rule("not b" + std::to_string(i) + " or b" + std::to_string(j)));
@@ -220,7 +222,8 @@ BOOST_AUTO_TEST_CASE(implications_between_many_booleans) {
 }
 
 BOOST_AUTO_TEST_CASE(conditional_parameters_are_there_only_where_they_mean_something) {
-  const auto s = compiled({listed("fma", {value(true), value(false)}), listed("pad", {value(0), value(4)}, "fma")});
+  const auto s = compiled(
+      {listed_in_space("fma", {value(true), value(false)}), listed_in_space("pad", {value(0), value(4)}, "fma")});
   BOOST_TEST(texts(*s) == (std::set<std::string>{"fma=true pad=0", "fma=true pad=4", "fma=false"}));
   BOOST_TEST(s->parameters()[1].conditional);
   BOOST_TEST(counted(*s) == 3u);
@@ -231,15 +234,16 @@ BOOST_AUTO_TEST_CASE(conditional_parameters_are_there_only_where_they_mean_somet
   BOOST_TEST((s->neighbours(point{0, 1}, neighbourhood::hamming) == std::vector<point>{{1, inactive}, {0, 0}}));
   BOOST_TEST((s->neighbours(point{1, inactive}, neighbourhood::hamming) == std::vector<point>{{0, 0}}));
   // A constraint on what is absent does not apply.
-  const auto t = compiled({listed("fma", {value(true), value(false)}), listed("pad", {value(0), value(4)}, "fma")},
-                          {rule("pad > 2")});
+  const auto t = compiled(
+      {listed_in_space("fma", {value(true), value(false)}), listed_in_space("pad", {value(0), value(4)}, "fma")},
+      {rule("pad > 2")});
   BOOST_TEST(counted(*t) == 2u);
   // A condition declared before what it reads, and one on top of another.
   const auto u = compiled({ranged("c", 0, 1, "b == 1"), ranged("b", 0, 1, "a == 1"), ranged("a", 0, 1)});
   BOOST_TEST(counted(*u) == 4u);
-  BOOST_TEST(contains(refused({ranged("a", 0, 1, "b == 1"), ranged("b", 0, 1, "a == 1")}), "ring"));
-  BOOST_TEST(contains(refused({ranged("a", 0, 1, "a == 1")}), "ring"));
-  BOOST_TEST(contains(refused({ranged("a", 0, 1, "q == 1")}), "condition of parameter `a`"));
+  BOOST_TEST(contains(refused_space({ranged("a", 0, 1, "b == 1"), ranged("b", 0, 1, "a == 1")}), "ring"));
+  BOOST_TEST(contains(refused_space({ranged("a", 0, 1, "a == 1")}), "ring"));
+  BOOST_TEST(contains(refused_space({ranged("a", 0, 1, "q == 1")}), "condition of parameter `a`"));
 }
 
 BOOST_AUTO_TEST_CASE(permutations_can_be_constrained) {
@@ -253,14 +257,14 @@ BOOST_AUTO_TEST_CASE(permutations_can_be_constrained) {
 
 BOOST_AUTO_TEST_CASE(the_smallest_conflict_is_named) {
   const parameters p{ranged("a", 1, 9), ranged("b", 1, 9), ranged("c", 1, 9)};
-  const auto one = refused(p, {rule("a > 1"), rule("b > 10"), rule("c > 2")});
+  const auto one = refused_space(p, {rule("a > 1"), rule("b > 10"), rule("c > 2")});
   BOOST_TEST(contains(one, "nothing satisfies constraint 2 (`b > 10`)"));
-  const auto two = refused(p, {rule("a > 5"), rule("a + b < 20"), rule("a + c > 3"), rule("a < 4")});
+  const auto two = refused_space(p, {rule("a > 5"), rule("a + b < 20"), rule("a + c > 3"), rule("a < 4")});
   BOOST_TEST(contains(two, "these constraints conflict: 1 (`a > 5`), 4 (`a < 4`)"));
-  const auto three = refused(p, {rule("c != 77"), rule("a < b"), rule("b < c"), rule("c < a")});
+  const auto three = refused_space(p, {rule("c != 77"), rule("a < b"), rule("b < c"), rule("c < a")});
   BOOST_TEST(contains(three, "conflict: 2 (`a < b`), 3 (`b < c`), 4 (`c < a`)"));
-  BOOST_TEST(contains(refused(p, {rule("a > 1"), rule("1 > 2")}), "nothing satisfies constraint 2"));
-  BOOST_TEST(contains(refused(p, {rule("a / 0 > 1")}), "nothing satisfies constraint 1"));
+  BOOST_TEST(contains(refused_space(p, {rule("a > 1"), rule("1 > 2")}), "nothing satisfies constraint 2"));
+  BOOST_TEST(contains(refused_space(p, {rule("a / 0 > 1")}), "nothing satisfies constraint 1"));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_person_should_know_is_remarked) {
@@ -286,20 +290,20 @@ BOOST_AUTO_TEST_CASE(what_a_person_should_know_is_remarked) {
 }
 
 BOOST_AUTO_TEST_CASE(declarations_are_checked) {
-  BOOST_TEST(contains(refused({}), "no parameters"));
-  BOOST_TEST(contains(refused({ranged("a", 1, 2), ranged("a", 1, 3)}), "`a` is declared twice"));
-  BOOST_TEST(contains(refused({ranged("a b", 1, 2)}), "no name"));
-  BOOST_TEST(contains(refused({ranged("", 1, 2)}), "no name"));
-  BOOST_TEST(contains(refused({listed("a", {value(1), value(1)})}), "twice"));
-  BOOST_TEST(
-      contains(refused({listed("o", {value("x"), value("y")})}, {rule("o > 3")}), "has no meaning for str and int"));
-  BOOST_TEST(contains(refused({ranged("a", 1, 2)}, {rule("")}), "constraint 1: the expression is empty"));
+  BOOST_TEST(contains(refused_space({}), "no parameters"));
+  BOOST_TEST(contains(refused_space({ranged("a", 1, 2), ranged("a", 1, 3)}), "`a` is declared twice"));
+  BOOST_TEST(contains(refused_space({ranged("a b", 1, 2)}), "no name"));
+  BOOST_TEST(contains(refused_space({ranged("", 1, 2)}), "no name"));
+  BOOST_TEST(contains(refused_space({listed_in_space("a", {value(1), value(1)})}), "twice"));
+  BOOST_TEST(contains(refused_space({listed_in_space("o", {value("x"), value("y")})}, {rule("o > 3")}),
+                      "has no meaning for str and int"));
+  BOOST_TEST(contains(refused_space({ranged("a", 1, 2)}, {rule("")}), "constraint 1: the expression is empty"));
   constraint c;
   c.callable = callable_constraint{{"nothing"}, [](auto) { return true; }, "f"};
-  BOOST_TEST(contains(refused({ranged("a", 1, 2)}, {c}), "unknown parameter `nothing`"));
+  BOOST_TEST(contains(refused_space({ranged("a", 1, 2)}, {c}), "unknown parameter `nothing`"));
   auto p = ranged("a", 1, 2);
   p.place = {"spec.yaml", 7, 3};
-  BOOST_TEST(contains(refused({p, p}), "spec.yaml:7"));
+  BOOST_TEST(contains(refused_space({p, p}), "spec.yaml:7"));
 }
 
 BOOST_AUTO_TEST_CASE(callables_that_throw_make_invalid) {
@@ -314,7 +318,8 @@ BOOST_AUTO_TEST_CASE(callables_that_throw_make_invalid) {
 }
 
 BOOST_AUTO_TEST_CASE(configurations_of_other_tools_are_found) {
-  const auto s = compiled({listed("tile", {value(8), value(16)}), listed("opt", {value("-O2"), value("-O3")})});
+  const auto s =
+      compiled({listed_in_space("tile", {value(8), value(16)}), listed_in_space("opt", {value("-O2"), value("-O3")})});
   const auto read = [&](const arguments& a) { return s->to_point(configuration(a)); };
   BOOST_TEST((*read({{"opt", value("-O3")}, {"tile", value(16.0)}}) == point{1, 1}));
   BOOST_TEST(contains(read({{"opt", value("-O3")}, {"tile", value(7)}}).err().message, "`7` is not a value"));
@@ -326,7 +331,7 @@ BOOST_AUTO_TEST_CASE(models_get_numbers) {
   parameter exponent;
   exponent.name = "e";
   exponent.domain = power_range{1, 16};
-  const auto s = compiled({exponent, listed("o", {value("x"), value("y"), value("z")}), ranged("n", 3, 5),
+  const auto s = compiled({exponent, listed_in_space("o", {value("x"), value("y"), value("z")}), ranged("n", 3, 5),
                            ranged("k", 7, 7), ranged("d", 5, 6, "n == 3")});
   BOOST_REQUIRE_EQUAL(s->features(), 6u); // a parameter with one value says nothing
   std::vector<float> f(6);
@@ -376,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_free_parameter_may_be_huge) {
   const auto s = compiled({ranged("a", 0, 4'000'000'000), ranged("b", 0, 1)}, {rule("b < 1")});
   BOOST_TEST(counted(*s) == 4'000'000'001u);
   BOOST_TEST((s->at(4'000'000'000u) == point{4'000'000'000u, 0}));
-  BOOST_TEST(contains(refused({ranged("a", 0, std::int64_t{1} << 40)}), "larger step"));
+  BOOST_TEST(contains(refused_space({ranged("a", 0, std::int64_t{1} << 40)}), "larger step"));
   const auto constrained = compiled({ranged("a", 0, 4'000'000'000)}, {rule("a % 3 == 0")});
   random_engine rng(1);
   BOOST_TEST(constrained->contains(constrained->sample(rng)));
@@ -398,7 +403,7 @@ BOOST_AUTO_TEST_CASE(samples_are_uniform) {
   check(*compiled({ranged("a", 1, 12), ranged("b", 1, 12), ranged("c", 1, 12)},
                   {rule("a % b == 0"), rule("b % c == 0 or a > 9")}),
         11);
-  check(*compiled({listed("f", {value(true), value(false)}), ranged("x", 1, 30, "f"), ranged("y", 1, 9)},
+  check(*compiled({listed_in_space("f", {value(true), value(false)}), ranged("x", 1, 30, "f"), ranged("y", 1, 9)},
                   {rule("x * y < 100")}),
         12);
   if (const auto path = testing::shared_data("spaces/convolution_milo.json")) {
@@ -433,8 +438,9 @@ BOOST_AUTO_TEST_CASE(neighbours_within_a_distance_are_drawn_uniformly) {
   check(*s, s->at(17), 2, 1);
   check(*s, s->at(17), 4, 2);
   // What follows a condition is not counted: from where `pad` is absent each of its values is as near.
-  const auto t = compiled({listed("fma", {value(true), value(false)}), ranged("pad", 0, 9, "fma"), ranged("x", 1, 5)},
-                          {rule("pad != x")});
+  const auto t =
+      compiled({listed_in_space("fma", {value(true), value(false)}), ranged("pad", 0, 9, "fma"), ranged("x", 1, 5)},
+               {rule("pad != x")});
   check(*t, point{1, inactive, 2}, 1, 3);
   BOOST_TEST(t->neighbours_within(point{1, inactive, 2}, 1, 1000).size() == 9u + 4u);
   // A space that is searched: what is near is found whole here.
@@ -479,11 +485,11 @@ BOOST_AUTO_TEST_CASE(callables_are_asked_as_soon_as_what_they_read_is_decided) {
 }
 
 BOOST_AUTO_TEST_CASE(no_value_crashes_a_constraint) {
-  const parameters p{listed("n", {value(std::int64_t{0}), value(std::int64_t{-1}), value(std::int64_t{64}),
-                                  value(std::numeric_limits<std::int64_t>::min()),
-                                  value(std::numeric_limits<std::int64_t>::max()), value(-0.5), value(1e308)}),
-                     listed("m", {value(std::int64_t{0}), value(std::int64_t{-1}), value(std::int64_t{3}),
-                                  value(std::numeric_limits<std::int64_t>::min()), value(2.5)})};
+  const parameters p{listed_in_space("n", {value(std::int64_t{0}), value(std::int64_t{-1}), value(std::int64_t{64}),
+                                           value(std::numeric_limits<std::int64_t>::min()),
+                                           value(std::numeric_limits<std::int64_t>::max()), value(-0.5), value(1e308)}),
+                     listed_in_space("m", {value(std::int64_t{0}), value(std::int64_t{-1}), value(std::int64_t{3}),
+                                           value(std::numeric_limits<std::int64_t>::min()), value(2.5)})};
   // Each with whether anything is left that is valid: none of them ends the program.
   for (const auto& [text, some] :
        std::vector<std::pair<std::string, bool>>{{"n / m > 0", true},
@@ -610,7 +616,7 @@ BOOST_AUTO_TEST_CASE(threads_share_a_space_without_locks) {
 }
 
 BOOST_AUTO_TEST_CASE(references_are_read) {
-  const auto s = compiled({listed("tile", {value(8), value(16), value(32)})}, {rule("workload.m % tile == 0")},
+  const auto s = compiled({listed_in_space("tile", {value(8), value(16), value(32)})}, {rule("workload.m % tile == 0")},
                           {{"m", value(48)}});
   BOOST_TEST(counted(*s) == 2u);
 }

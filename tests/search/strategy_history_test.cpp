@@ -29,9 +29,9 @@ observation answer(std::span<const std::uint32_t> p) {
 }
 
 /// A run with four in flight, of which the answers come in an order that the seed gives; some are dropped once.
-class run {
+class history_run {
 public:
-  explicit run(std::uint64_t seed) : order_(seed) {}
+  explicit history_run(std::uint64_t seed) : order_(seed) {}
   std::vector<point> play(strategy& how, std::size_t steps) {
     std::vector<point> asked;
     for (std::size_t k = 0; k < steps; ++k) {
@@ -77,13 +77,13 @@ BOOST_DATA_TEST_CASE(a_restored_strategy_goes_on_as_if_nothing_had_been,
     options.prior = records(*s);
     auto whole = remembering_strategy::make(name, s, options);
     BOOST_REQUIRE(whole.ok());
-    run driver(before + 5);
+    history_run driver(before + 5);
     driver.play(**whole, before);
     auto restored = remembering_strategy::restore((*whole)->save(), s, options);
     BOOST_REQUIRE(restored.ok());
     BOOST_TEST((*restored)->name() == name);
     BOOST_TEST((*restored)->save() == (*whole)->save());
-    run other = driver;
+    history_run other = driver;
     const auto a = driver.play(**whole, 30), b = other.play(**restored, 30);
     BOOST_TEST(a.size() >= 26u);
     BOOST_TEST((a == b));
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_belong_is_refused) {
   strategy_options options;
   options.seed = 4;
   auto whole = remembering_strategy::make("genetic", s, options);
-  run(1).play(**whole, 20);
+  history_run(1).play(**whole, 20);
   const auto saved = (*whole)->save();
   BOOST_TEST(remembering_strategy::restore(saved, s, options).ok());
   const auto refused = [&](std::string_view text, const space_ptr& over, const strategy_options& o) {
