@@ -3,6 +3,7 @@
 #include "cli/hub_call.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/render.hpp"
+#include "core/clock.hpp"
 #include "core/target.hpp"
 #include "core/text.hpp"
 #include "measure/scratch.hpp"
@@ -10,6 +11,7 @@
 #include "measure/topology.hpp"
 #include "net/backoff.hpp"
 #include "net/fleet/agent.hpp"
+#include "net/line_limit.hpp"
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -70,14 +72,11 @@ public:
   }
   void let_in() {
     pause_.reset();
-    said_.clear();
-    io_.message("the hub at " + to_.to.text() + " has let it in");
+    say("the hub at " + to_.to.text() + " has let it in");
   }
   void again(const error& why) {
     if (over_) return;
-    // The same trouble is told once.
-    if (why.text() != said_) io_.message(why.text() + "; trying again");
-    said_ = why.text();
+    say(why.text() + "; trying again");
     wait_.expires_after(pause_.next());
     wait_.async_wait([self = shared_from_this()](const asio::error_code& ec) {
       if (!ec && !self->over_) self->dial();
@@ -90,6 +89,10 @@ public:
   }
 
 private:
+  void say(const std::string& text) {
+    for (const auto& line : said_.take(text, text, system_time().monotonic())) io_.message(line);
+  }
+
   asio::io_context& loop_;
   net::dial_options to_;
   output& io_;
@@ -97,7 +100,7 @@ private:
   net::backoff pause_;
   std::shared_ptr<net::dialing> attempt_;
   std::shared_ptr<net::fleet::agent> agent_;
-  std::string said_;
+  net::line_limit said_;
   bool over_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include "net/audit_log.hpp"
 #include "net/fleet/hub.hpp"
 #include "net/fleet/local_peer.hpp"
+#include "net/line_limit.hpp"
 #include "net/listen.hpp"
 #include "net/shared_store.hpp"
 #include "net/tokens.hpp"
@@ -102,6 +103,12 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     if (!written && !std::exchange(told, true)) io.message(written.err().message);
     if (written) told = false;
   };
+  // Of those who are not let in.
+  net::line_limit refusals;
+  const auto refused = [&](const std::string& kind, std::string line) {
+    const std::lock_guard guard(saying);
+    for (const auto& l : refusals.take(kind, std::move(line), system_time().monotonic())) io.message(l);
+  };
   net::fleet::hub_options how;
   how.audit = audit;
   how.store = store;
@@ -113,9 +120,9 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
       const auto who = tokens->admit(id, secret, system_time().wall());
       if (!who) {
         audit({who.id, "", who.name, peer}, "was refused", {{"why", net::to_string(who.reason)}});
-        const std::lock_guard guard(saying);
-        io.message("a token was refused: " + std::string(net::to_string(who.reason)) +
-                   (who.id.empty() ? "" : " (" + who.id + ")"));
+        const std::string why = net::to_string(who.reason);
+        refused(net::without_port(peer) + ": token: " + why,
+                "a token was refused: " + why + (who.id.empty() ? "" : " (" + who.id + ")"));
         return std::nullopt;
       }
       using net::deed;
@@ -134,6 +141,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   }
   how.log = [&](const std::string& text) {
     const std::lock_guard guard(saying);
+    for (const auto& l : refusals.due(system_time().monotonic())) io.message(l);
     io.message(text);
   };
   how.render = [](const auto& reports) {
@@ -216,8 +224,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
     tell.came = [h = hub->get()](net::link_ptr link) { h->adopt(std::move(link)); };
     tell.refused = [&](const std::string& peer, const error& why) {
       audit({"", "", "", peer}, "was refused", {{"why", why.message}});
-      const std::lock_guard guard(saying);
-      io.message("refused " + peer + ": " + why.message);
+      refused(net::without_port(peer) + ": " + why.message, "refused " + peer + ": " + why.message);
     };
     opened.set_value(net::listener::open(loop, where, std::move(tell)));
   });
@@ -240,6 +247,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   closed.get_future().wait();
   shut();
   audit({"", "local", "hub", ""}, "ended", {});
+  for (const auto& l : refusals.rest(system_time().monotonic())) io.message(l);
   io.message("the hub has ended; what was measured and what was sent is kept");
   return signal == SIGINT ? exit_code::interrupted : exit_code::terminated;
 }

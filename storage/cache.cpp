@@ -86,6 +86,7 @@ lru_cache::lru_cache(cache_limits limits, bool above_store)
 
 lru_cache::index lru_cache::relation_of(const task_identity& id) {
   if (last_relation_ != none && relations_[last_relation_].task == id.task_key) return last_relation_;
+  if (relations_.size() >= forgets_at_ && !relation_by_task_.contains(std::string(id.task_key.view()))) forget_tasks();
   const auto [at, fresh] =
       relation_by_task_.try_emplace(std::string(id.task_key.view()), static_cast<index>(relations_.size()));
   if (fresh) {
@@ -93,6 +94,29 @@ lru_cache::index lru_cache::relation_of(const task_identity& id) {
     relations_.push_back({id.task_key, word(id.workload_key), word(id.target_key), sources, method, 0, 0, false});
   }
   return last_relation_ = at->second;
+}
+
+/// Those that no entry is of, and of which there is nothing to be told.
+void lru_cache::forget_tasks() {
+  std::vector<index> place(relations_.size(), none); ///< the new one of each that stays
+  std::vector<relation> stay;
+  const auto keep = [&](index& n) {
+    if (place[n] == none) {
+      place[n] = static_cast<index>(stay.size());
+      stay.push_back(relations_[n]);
+    }
+    n = place[n];
+  };
+  for (index n = oldest_; n != none; n = nodes_[n].newer) keep(nodes_[n].task);
+  for (auto& n : asked_tasks_) keep(n);
+  for (auto& m : memories_)
+    if (m.task != none) m.task = place[m.task];
+  relations_ = std::move(stay);
+  relation_by_task_.clear();
+  for (index n = 0; n < relations_.size(); ++n) relation_by_task_.emplace(relations_[n].task.view(), n);
+  last_relation_ = none;
+  forgot_ = true;
+  forgets_at_ = std::max(most_relations, 2 * relations_.size());
 }
 
 std::size_t lru_cache::slot_of(const key128& key) const noexcept {
@@ -261,7 +285,7 @@ std::vector<task_uses> lru_cache::take_task_uses() {
 
 bool lru_cache::below(const digest& task) const {
   const auto at = relation_by_task_.find(std::string(task.view()));
-  return at != relation_by_task_.end() && relations_[at->second].below;
+  return at == relation_by_task_.end() ? above_store_ && forgot_ : relations_[at->second].below;
 }
 
 std::uint64_t lru_cache::invalidate(std::string_view task) {

@@ -50,8 +50,8 @@ miss_cause difference(bool same_target, std::string_view method_form_a, std::str
 ///
 /// A hit compares the task's digest and the configuration's canonical form, so that a collision of keys is a miss.
 /// The causes of misses are told from a table of bounded size that remembers configurations that were here; what it has
-/// forgotten counts as new. Thread-safety: one owner. Cost: O(1) for every function but visit() and invalidate();
-/// take_used() is O(1) for each that was used.
+/// forgotten counts as new. Of tasks of which there is no entry some 16,000 are remembered. Thread-safety: one owner.
+/// Cost: O(1) for every function but visit() and invalidate(); take_used() is O(1) for each that was used.
 class lru_cache {
 public:
   explicit lru_cache(cache_limits limits = {}, bool above_store = false);
@@ -76,7 +76,8 @@ public:
   std::size_t used() const noexcept { return recent_ + passed_.size(); }
   /// Hits and misses by task since the last time.
   std::vector<task_uses> take_task_uses();
-  /// True where something of this task had to go to the store.
+  /// True where something of this task had to go to the store, or may have had to: of so many tasks that nothing is
+  /// known of it any more.
   bool below(const digest& task) const;
 
   /// Forgets all of the task with this digest (32 bytes, or 64 hex digits): how many there were.
@@ -113,6 +114,7 @@ private:
   };
 
   index relation_of(const task_identity& id);
+  void forget_tasks();
   std::vector<key128> put(cached entry, index task, bool below);
   void use(index n, bool fresh) noexcept;
   void pass_down(index n);
@@ -140,7 +142,10 @@ private:
   std::vector<relation> relations_;
   std::unordered_map<std::string, index> relation_by_task_;
   index last_relation_ = none;
-  std::vector<memory> memories_; ///< direct-mapped by hash; a power of two
+  static constexpr std::size_t most_relations = std::size_t{1} << 14;
+  std::size_t forgets_at_ = most_relations; ///< when there are so many, those without an entry go
+  bool forgot_ = false;                     ///< that has happened
+  std::vector<memory> memories_;            ///< direct-mapped by hash; a power of two
   cache_figures counted_;
 };
 

@@ -255,6 +255,10 @@ void store::impl::begin_group() {
     last_state = nullptr;
     session_states.clear();
   }
+  {
+    const std::unique_lock guard(state_lock);
+    let_lists_go();
+  }
   batch.Clear();
   ++group;
   stamp_before = stamp;
@@ -296,6 +300,7 @@ task_info& store::impl::add_task(const task_entry& entry) {
   task_numbers[entry.task] = info.number;
   by_workload[entry.workload].push_back(info.number);
   by_name[entry.name].push_back(info.number);
+  listed.push_back(info.number);
   tasks.push_back(std::move(info));
   return tasks.back();
 }

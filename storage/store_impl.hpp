@@ -25,13 +25,14 @@ struct digest_hash {
   }
 };
 
-/// What is kept in memory of each task. Changed by the writer alone, under the state lock.
+/// What is kept in memory of each task on the disk: its place in the store's own order, a few hundred bytes. Changed by
+/// the writer alone, under the state lock.
 struct task_info {
   std::uint32_t number = 0;
   digest task, workload, target, method;
   goal direction = goal::minimize;
   task_counts counts;
-  std::optional<best_table> best; ///< none: not read yet
+  std::optional<best_table> best; ///< none: not read, or let go
   std::uint64_t rebuilt = 0;      ///< records that there were when the table was last made anew
   /// The records of the best ones, read when they are first asked for; null: not read, or the table has changed.
   std::shared_ptr<const std::vector<record>> top;
@@ -72,6 +73,10 @@ struct store::impl {
   mutable std::shared_mutex state_lock;
 
   std::deque<task_info> tasks; ///< by number; 0 is never used
+  /// Those whose best list is in memory. Where there are more than so many, all are let go before the next write, and
+  /// read when they are needed again.
+  std::vector<std::uint32_t> listed;
+  static constexpr std::size_t lists_kept = 512;
   std::unordered_map<digest, std::uint32_t, digest_hash> task_numbers;
   std::unordered_map<digest, std::vector<std::uint32_t>, digest_hash> by_workload;
   std::unordered_map<std::string, std::vector<std::uint32_t>> by_name;
@@ -165,6 +170,7 @@ struct store::impl {
   const task_info* task_of(std::uint32_t number) const; ///< null: there is none on the disk
   task_info* known(const digest& task);
   status need_best(task_info& task);
+  void let_lists_go(); ///< where there are too many; with the state lock
   struct recomputed {
     best_table table;
     std::optional<nanoseconds> latest; ///< task_counts::latest

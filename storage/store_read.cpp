@@ -219,6 +219,15 @@ status store::tasks_named(const std::string& name, const task_visit& visit) cons
   return impl_->visit_tasks(impl_->by_name, name, visit);
 }
 
+void store::impl::let_lists_go() {
+  if (listed.size() <= lists_kept) return;
+  for (const auto n : listed) {
+    tasks[n].best.reset();
+    tasks[n].top = nullptr;
+  }
+  listed.clear();
+}
+
 status store::impl::need_best(task_info& task) {
   {
     const std::shared_lock guard(state_lock);
@@ -226,11 +235,14 @@ status store::impl::need_best(task_info& task) {
   }
   const std::unique_lock guard(state_lock);
   if (task.best) return {};
+  // A writer does it between two writes.
+  if (read_only) let_lists_go();
   std::string text;
   const auto got = db->get(family::best, keys::of_best(task.workload, task.target, task.method), text);
   if (!got) return got.err();
   if (!*got) {
     task.best.emplace(task.direction);
+    listed.push_back(task.number);
     return {};
   }
   v1::BestList message;
@@ -238,6 +250,7 @@ status store::impl::need_best(task_info& task) {
   auto table = table_of(task.direction, message);
   if (!table) return table.err();
   task.best = *std::move(table);
+  listed.push_back(task.number);
   return {};
 }
 
@@ -271,6 +284,7 @@ status store::impl::rebuild_best(task_info& task) {
   if (!made) return made.err();
   {
     const std::unique_lock guard(state_lock);
+    if (!task.best) listed.push_back(task.number);
     task.best = made->table;
     task.top = nullptr;
     task.rebuilt = task.counts.records;
@@ -284,22 +298,20 @@ status store::impl::rebuild_best(task_info& task) {
 }
 
 result<std::shared_ptr<const std::vector<record>>> store::impl::top_of(task_info& task) {
-  if (auto ready = need_best(task); !ready) return ready.err();
   std::vector<best_table::entry> entries;
-  bool incomplete = false;
-  {
-    const std::shared_lock guard(state_lock);
-    if (task.top) return task.top;
-    incomplete = task.best->incomplete();
-  }
-  if (incomplete) {
+  for (bool tried = false;;) {
+    if (auto ready = need_best(task); !ready) return ready.err();
+    {
+      const std::shared_lock guard(state_lock);
+      if (!task.best) continue; // it was let go in between
+      if (task.top) return task.top;
+      const auto all = task.best->entries();
+      entries.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), best_answered)));
+      if (tried || !task.best->incomplete()) break;
+    }
+    tried = true;
     const std::lock_guard writer(write_lock);
     if (auto done = rebuild_best(task); !done && done.err().code == errc::store_corrupt) return done.err();
-  }
-  {
-    const std::shared_lock guard(state_lock);
-    const auto all = task.best->entries();
-    entries.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), best_answered)));
   }
   auto out = std::make_shared<std::vector<record>>();
   for (const auto& e : entries) {
@@ -310,6 +322,7 @@ result<std::shared_ptr<const std::vector<record>>> store::impl::top_of(task_info
   }
   const std::unique_lock guard(state_lock);
   // Only if it is still the table's: a better one may have come meanwhile.
+  if (!task.best) return std::shared_ptr<const std::vector<record>>(std::move(out));
   const auto now = task.best->entries();
   bool same = std::min(now.size(), best_answered) == entries.size();
   for (std::size_t k = 0; same && k < entries.size(); ++k) same = now[k] == entries[k];

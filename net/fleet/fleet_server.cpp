@@ -36,6 +36,10 @@ void fleet_server::say(const std::string& text) const {
   if (tell_.log) tell_.log(text);
 }
 
+void fleet_server::say(line_limit& held, const std::string& kind, std::string text) {
+  for (const auto& line : held.take(kind, std::move(text), now())) say(line);
+}
+
 /// Who it is, as far as it has said so.
 void fleet_server::note(const peer& p, std::string_view did, const audit_details& more) const {
   if (!tell_.audit) return;
@@ -83,6 +87,8 @@ void fleet_server::adopt(link_ptr link) {
 void fleet_server::wake() {
   const auto at = now();
   const auto gap = at - std::exchange(awake_, at);
+  for (auto* held : {&strangers_lines_, &peers_lines_})
+    for (const auto& line : held->due(at)) say(line);
   if (gap <= options_.lease / 2) return;
   ++absences_;
   back_ = at;
@@ -100,6 +106,8 @@ std::uint64_t fleet_server::absence_of(const peer& p) const {
 void fleet_server::close() {
   closed_ = true;
   silence_.cancel();
+  for (auto* held : {&strangers_lines_, &peers_lines_})
+    for (const auto& line : held->rest(now())) say(line);
   for (auto& [who, p] : peers_) p.wire->close();
   peers_.clear();
   runs_.clear();
@@ -127,7 +135,8 @@ void fleet_server::take(agent_id who, std::string_view body) {
 
 /// Says why, and hangs up.
 void fleet_server::drop(agent_id who, peer& p, const error& why) {
-  say("hung up on " + p.address + ": " + why.message);
+  say(p.agent || p.client ? peers_lines_ : strangers_lines_, without_port(p.address) + ": " + why.message,
+      "hung up on " + p.address + ": " + why.message);
   note(p, "was hung up on", {{"why", why.message}});
   Envelope out;
   to(why, *out.mutable_failed());
@@ -152,8 +161,9 @@ void fleet_server::greet(peer& p, std::uint64_t request) {
 status fleet_server::authenticate(peer& p, const wire::v1::Authenticate& shown, std::uint64_t request) {
   if (options_.admit) {
     if (auto good = p.session.admit(options_.admit(shown.id(), shown.secret(), p.address)); !good) return good;
-    say(p.address + " is token " + p.session.may().id + " (" + p.session.may().role + ", " + p.session.may().name +
-        ")");
+    const auto& may = p.session.may();
+    say(peers_lines_, without_port(p.address) + " is token " + may.id,
+        p.address + " is token " + may.id + " (" + may.role + ", " + may.name + ")");
     p.wire->established();
   }
   Envelope out;
@@ -192,7 +202,7 @@ status fleet_server::handle(agent_id who, peer& p, peer_session::step what, cons
   case step::fetch:
     return serve(p, message.artifact_fetch());
   case step::leave:
-    if (const auto* d = registry_.find(who)) say("agent " + d->name + " leaves");
+    if (const auto* d = registry_.find(who)) say(peers_lines_, "leaves " + d->name, "agent " + d->name + " leaves");
     lose(who, "it has left");
     return {};
   case step::submit:
@@ -238,8 +248,9 @@ status fleet_server::let_in(agent_id who, peer& p, const wire::v1::AgentHello& h
   out.mutable_agent_welcome()->set_heartbeat_ns(options_.heartbeat.count());
   out.mutable_agent_welcome()->set_lease_ns(options_.lease.count());
   me.wire->send(out.SerializeAsString());
-  say("agent " + name + " (" + me.address + ", " + std::to_string(what.slots) +
-      (what.slots == 1 ? " slot)" : " slots)") + (came.instead ? " has come again" : " has come"));
+  say(peers_lines_, "comes " + name,
+      "agent " + name + " (" + me.address + ", " + std::to_string(what.slots) +
+          (what.slots == 1 ? " slot)" : " slots)") + (came.instead ? " has come again" : " has come"));
   note(me, came.instead ? "came again as an agent" : "came as an agent", {{"device", name}});
   if (tell_.came) tell_.came(who, what);
   if (tell_.changed && !registry_.ready(who)) tell_.changed(who, what, false);
@@ -258,9 +269,10 @@ void fleet_server::lose(agent_id who, const std::string& why, bool close) {
     const auto lost = leases_.lose(who);
     const auto absence = absence_of(p);
     if (d != nullptr) {
-      say("agent " + d->name + " is gone: " + why +
-          (lost.empty() ? "" : "; what it had in hand goes elsewhere: " + std::to_string(lost.size())) +
-          (absence == 0 ? "" : "; the hub was away"));
+      say(peers_lines_, "goes " + d->name,
+          "agent " + d->name + " is gone: " + why +
+              (lost.empty() ? "" : "; what it had in hand goes elsewhere: " + std::to_string(lost.size())) +
+              (absence == 0 ? "" : "; the hub was away"));
       note(p, "went", {{"device", d->name}, {"why", why}, {"leases lost", std::to_string(lost.size())}});
     }
     if (absence == 0) registry_.lost(who, lost.size());
@@ -515,7 +527,8 @@ status fleet_server::answers(agent_id who, const wire::v1::Answers& message) {
     case lease_table::answer::unknown:
       return network_error("an answer to what was never asked");
     case lease_table::answer::late:
-      say("a late answer of " + registry_.find(who)->name + " is not used");
+      say(peers_lines_, "late " + registry_.find(who)->name,
+          "a late answer of " + registry_.find(who)->name + " is not used");
       continue;
     case lease_table::answer::good:
       break;

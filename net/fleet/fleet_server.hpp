@@ -11,6 +11,7 @@
 #include "net/fleet/pass.hpp"
 #include "net/fleet/peer_session.hpp"
 #include "net/fleet/registry.hpp"
+#include "net/line_limit.hpp"
 #include "net/link.hpp"
 #include "net/timer.hpp"
 
@@ -64,6 +65,8 @@ struct task_package {
 /// Who watches for silence must have been listening: where half a lease goes by in which nothing was done here, the hub
 /// was away, and agents may have given it up (which they do when they have heard nothing for a lease). Everybody's
 /// silence begins anew then, and agents that are lost within one and a half leases after it are lost by that.
+///
+/// What peers can make it log again and again is told at first and then counted (net/line_limit.hpp).
 ///
 /// Threads: its own functions on the thread of `loop`, but for order(), stop(), reply() and audit(), which may be
 /// called from any.
@@ -187,6 +190,8 @@ private:
   /// On the thread that lists and checks, which is made for the first.
   void read_aside(std::function<void()> what);
   void say(const std::string& text) const;
+  /// What may happen again and again.
+  void say(line_limit& held, const std::string& kind, std::string text);
   void note(const peer& p, std::string_view did, const audit_details& more = {}) const;
   nanoseconds now() const { return options_.clock->monotonic(); }
 
@@ -206,6 +211,8 @@ private:
   timer silence_;
   std::optional<asio::thread_pool> reading_; ///< lists what was built, checks what was kept
   std::string part_;                         ///< the last one that was sent: its memory
+  line_limit strangers_lines_;               ///< of whom it is not known what he is
+  line_limit peers_lines_{line_limits{std::chrono::minutes(10), 3, 1024}}; ///< of agents and tokens
   bool closed_ = false;
   nanoseconds awake_{0}; ///< when something was last done here
   nanoseconds back_{0};  ///< from the last absence

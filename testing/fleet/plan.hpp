@@ -32,7 +32,7 @@ struct fleet_fault {
     client_asks_again,   ///< the same, but it submits what it has submitted before
     device_drained,      ///< the `which`-th, for `lasts`
     device_banned,       ///< the same
-    stranger_comes,      ///< somebody dials in who does not keep to the protocol
+    stranger_comes,      ///< somebody dials in who does not keep to the protocol, in the `which`-th way
     careless_comes,      ///< somebody submits what is to be refused
     disk_spoils,         ///< the `which`-th machine is killed, and its disk spoils what it was sent; comes as above
     wall_steps,          ///< the wall clock, forth or back

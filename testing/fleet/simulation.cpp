@@ -195,7 +195,8 @@ private:
   }
 
   bool over() const {
-    return std::all_of(customers_.begin(), customers_.end(), [](const auto& c) { return c->ended().has_value(); });
+    return strangers_here_ == 0 &&
+           std::all_of(customers_.begin(), customers_.end(), [](const auto& c) { return c->ended().has_value(); });
   }
 
   std::string what_is_left() const {
@@ -531,6 +532,7 @@ private:
     }
   }
   bool healthy(wire_id wire) const { return net_.open(wire) && !net_.frozen(wire) && !disturbed_.contains(wire); }
+  bool is_untouched(wire_id wire) const { return !disturbed_.contains(wire) && !struck_.contains(wire); }
   bool stalled_lately() const { return last_stall_ && time_.monotonic() - *last_stall_ < 10s; }
 
   void strike(const fleet_fault& f) {
@@ -576,6 +578,7 @@ private:
       });
     }
     case kind::link_cut:
+      struck_.insert(wire);
       return net_.cut(wire);
     case kind::link_half_closed:
       if (wire == 0) return;
@@ -584,6 +587,7 @@ private:
       return must_be_noticed(wire);
     case kind::link_freezes:
       if (wire == 0) return;
+      struck_.insert(wire);
       net_.freeze(wire);
       return must_be_noticed(wire);
     case kind::link_slows:
@@ -633,7 +637,7 @@ private:
     case kind::device_banned:
       return manage(m.name(), f.what == kind::device_banned, f.lasts);
     case kind::stranger_comes:
-      return stranger();
+      return stranger(f.which);
     case kind::careless_comes:
       return careless(f.which);
     case kind::wall_steps:
@@ -659,6 +663,8 @@ private:
     using W = wire::v1::Manage;
     auto& since = ban ? banned_ : drained_;
     if (!managed_.insert({name, ban}).second) return;
+    for (const auto& m : machines_)
+      if (ban && m->name() == name) struck_.insert(m->wire());
     call(order_of(ban ? W::BAN : W::DRAIN, name),
          [this, name, ban, lasts, &since, life = hub_lives_](const Envelope* e) {
            const bool done = e != nullptr && e->has_done();
@@ -757,29 +763,91 @@ private:
          {{files->files.front(), dir + "/" + file}});
   }
 
-  /// Says something that is no protocol, at some point of a greeting.
-  void stranger() {
+  /// Bytes that are no message.
+  std::string noise() {
+    for (;;) {
+      std::string out(1 + static_cast<std::size_t>(rng_.below(300)), '\0');
+      for (auto& c : out) c = static_cast<char>(rng_.below(256));
+      Envelope by_luck;
+      if (!by_luck.ParseFromString(out) || by_luck.body_case() == Envelope::BODY_NOT_SET) return out;
+    }
+  }
+
+  /// What the `which`-th of the strangers says, one frame after the other, before he falls silent. What the first
+  /// `mute_strangers` say is right, and not enough.
+  static constexpr std::uint32_t strangers = 8, mute_strangers = 2;
+  std::vector<std::string> words_of_stranger(std::uint32_t which) {
+    Envelope hello, answer;
+    *hello.mutable_hello() = net::hello_of(net::fleet::fleet_abilities(), std::string(16, 'x'));
+    answer.mutable_answers()->add_answers()->set_lease(1 + rng_.below(20));
+    const auto greeting = hello.SerializeAsString();
+    switch (which % strangers) {
+    case 0:
+      return {};
+    case 1:
+      return {greeting};
+    case 2:
+      return {noise()};
+    case 3:
+      return {greeting, noise()};
+    case 4:
+      return {greeting, greeting};
+    case 5:
+      return {greeting.substr(0, 1 + static_cast<std::size_t>(rng_.below(greeting.size() - 1)))};
+    case 6: { // with another subject, in no version, without an id
+      const auto slip = rng_.below(3);
+      auto& h = *hello.mutable_hello();
+      if (slip == 0) h.set_magic("attune store");
+      if (slip == 1) h.set_oldest(h.newest() + 1);
+      if (slip == 2) h.set_peer("x");
+      return {hello.SerializeAsString()};
+    }
+    default: // for an agent that it is not
+      if (rng_.chance(0.5)) return {answer.SerializeAsString()};
+      return {greeting, answer.SerializeAsString()};
+    }
+  }
+
+  /// Somebody dials in who does not keep to the protocol. He must be gone as soon as he has said what is wrong, or when
+  /// the time is over in which he was to say what he is; and he costs nobody else's connection.
+  void stranger(std::uint32_t which) {
+    if (hub_stalled_) return;
     auto made = dial("stranger:1", {});
     if (!made) return;
-    auto link = made->there;
-    std::string noise(1 + static_cast<std::size_t>(rng_.below(300)), '\0');
-    for (auto& c : noise) c = static_cast<char>(rng_.below(256));
+    const auto link = made->there;
     link->start([](std::string_view) {}, [](const error&) {});
-    if (rng_.chance(0.5)) {
-      Envelope hello;
-      *hello.mutable_hello() = net::hello_of(net::fleet::fleet_abilities(), std::string(16, 'x'));
-      link->send(hello.SerializeAsString());
+    link->established(); // he is in no hurry
+    nanoseconds said{0};
+    for (const auto& word : words_of_stranger(which)) {
+      said += 100ms;
+      time_.after(said, [link, word] { link->send(word); });
     }
-    if (rng_.chance(0.3)) {
-      Envelope answer;
-      answer.mutable_answers()->add_answers()->set_lease(1 + rng_.below(20));
-      noise = answer.SerializeAsString();
-    }
-    time_.after(100ms, [link, noise] { link->send(noise); });
-    time_.after(8s, [this, link, wire = made->wire, life = hub_lives_] {
-      if (hub_lives_ == life && hub_ && !hub_stalled_ && !stalled_lately() && !net_.closed(wire, side::here))
-        books_.broken("the network is hostile", "somebody who does not keep to the protocol is still there");
+    const bool mute = which % strangers < mute_strangers;
+    const auto within = mute ? nanoseconds(10s) + nanoseconds(5s) / 4 : said + plan_.slowest;
+    struct guest {
+      const machine* who;
+      wire_id wire;
+      std::uint64_t life;
+    };
+    std::vector<guest> others;
+    // Whose agent says what is no value may lose its connection at any time.
+    for (const auto& m : machines_)
+      if (plan_.lies == 0 && m->is_let_in() && !m->stalled() && !m->leaving() && net_.open(m->wire()) &&
+          is_untouched(m->wire()))
+        others.push_back({m.get(), m->wire(), m->lives()});
+    ++strangers_here_;
+    time_.after(within + to_settle, [this, link, mute, others, wire = made->wire, life = hub_lives_, stalls = stalls_] {
+      --strangers_here_;
+      const bool there = !net_.closed(wire, side::here);
       link->close();
+      if (!hub_ || hub_lives_ != life || stalls_ != stalls) return;
+      if (there)
+        books_.broken("the network is hostile", mute ? "somebody who does not say what he is is still there"
+                                                     : "somebody who does not keep to the protocol is still there");
+      for (const auto& o : others)
+        if (o.who->alive() && o.who->lives() == o.life && !o.who->leaving() && is_untouched(o.wire) &&
+            net_.closed(o.wire, side::here))
+          books_.broken("the network is hostile", o.who->place() + " has lost its connection to a stranger");
     });
   }
 
@@ -799,6 +867,8 @@ private:
   std::map<std::string, nanoseconds> drained_, banned_; ///< since when an administrator knows
   std::set<std::pair<std::string, bool>> managed_;      ///< whom an administrator has in hand
   std::set<wire_id> disturbed_;
+  std::set<wire_id> struck_; ///< that were cut or frozen, or may have been ended by an administrator
+  int strangers_here_ = 0;   ///< whose time is not over
   std::optional<std::string> broken_;
   std::optional<nanoseconds> last_stall_;
   nanoseconds hub_missed_{0}, death_lasts_{0};

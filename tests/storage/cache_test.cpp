@@ -4,7 +4,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstring>
 #include <list>
+#include <malloc.h>
 
 using namespace attune;
 using namespace attune::storage;
@@ -274,6 +276,41 @@ BOOST_AUTO_TEST_CASE(hits_and_misses_are_counted_by_task_and_by_time) {
   // 50 ms of building and running each (samples.hpp): once spent, three times saved.
   BOOST_TEST(cache.statistics().spent.count() == 50'000'000);
   BOOST_TEST(cache.statistics().saved.count() == 150'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(of_any_number_of_tasks_those_with_entries_are_known_and_few_of_the_others) {
+  // Tasks that differ in their key alone.
+  const auto numbered = [](std::size_t n) {
+    auto t = std::make_shared<task>(*make());
+    std::memcpy(t->identity.task_key.bytes.data(), &n, sizeof n);
+    return task_ptr(std::move(t));
+  };
+  constexpr std::size_t tasks = 120'000, entries = 64;
+  lru_cache cache({entries, std::uint64_t{1} << 40}, true);
+  random_engine random(3);
+  const auto first = ask(numbered(0), 1);
+  cache.insert(*first, measured(7));
+  std::size_t before = 0;
+  std::uint64_t told = 0;
+  for (std::size_t n = 1; n <= tasks; ++n) {
+    if (n == tasks / 3) before = ::mallinfo2().uordblks;
+    const auto t = ask(numbered(n), 1);
+    BOOST_TEST_REQUIRE(cache.lookup(*t) == nullptr);
+    cache.insert(*t, measured(static_cast<double>(n)));
+    // One is used all the time: it never has to go, and its task stays known.
+    const auto* kept = cache.lookup(*first);
+    BOOST_TEST_REQUIRE(kept != nullptr);
+    BOOST_TEST_REQUIRE(kept->result->measured()->value == 7.0);
+    BOOST_TEST_REQUIRE(!cache.below(first->of->identity.task_key));
+    // Of those that had to go none is ever taken for one that had not.
+    if (n > entries) BOOST_TEST_REQUIRE(cache.below(numbered(1 + random.below(n - entries))->identity.task_key));
+    if (n % 100 != 0) continue;
+    for (const auto& u : cache.take_task_uses()) told += u.hits + u.misses;
+    BOOST_TEST_REQUIRE(cache.take_used().size() <= 101u);
+  }
+  BOOST_TEST(told == 2 * tasks);
+  // Each that is remembered takes some 200 bytes. A sanitizer's heap tells nothing.
+  if (before > 0) BOOST_TEST(::mallinfo2().uordblks < before + (std::size_t{4} << 20));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

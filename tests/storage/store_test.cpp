@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <malloc.h>
 #include <map>
 
 using namespace attune;
@@ -898,6 +899,39 @@ BOOST_AUTO_TEST_CASE(thousands_of_records_at_once_are_there_like_any_others) {
   const auto again = s->cached_record(trials[1]->key);
   BOOST_REQUIRE(again.ok());
   BOOST_TEST((*again)->result.measured()->value == results[1]->measured()->value);
+}
+
+BOOST_AUTO_TEST_CASE(the_best_of_many_tasks_are_not_all_kept_in_memory) {
+  const scratch_folder scratch;
+  const auto s = open(scratch.store());
+  constexpr std::size_t tasks = 600, each = 8;
+  std::vector<task_ptr> of;
+  std::vector<double> expected;
+  for (std::size_t k = 1; k <= each; ++k) expected.push_back(static_cast<double>(k));
+  for (std::size_t i = 0; i < tasks; ++i) {
+    of.push_back(make({.size = static_cast<std::int64_t>(i)}));
+    std::vector<record_item> items;
+    for (std::size_t k = each; k > 0; --k) {
+      auto o = std::make_shared<outcome>(*measured(static_cast<double>(k)));
+      std::get<measurement>(o->data).samples.assign(250, 1.0);
+      items.push_back(item(ask(of.back(), static_cast<std::int64_t>(k)), o));
+    }
+    append(*s, std::move(items));
+  }
+  const auto look = [&] {
+    for (const auto& t : of) BOOST_TEST_REQUIRE(best_values(*s, t) == expected, boost::test_tools::per_element());
+  };
+  look();
+  const auto before = ::mallinfo2().uordblks;
+  append(*s, {item(ask(of[3], 99), measured(0.5))});
+  const auto after = ::mallinfo2().uordblks;
+  // Their samples alone; a sanitizer's heap tells nothing.
+  if (before > 0) BOOST_TEST(after + 500 * each * 250 * sizeof(double) < before, before << " bytes before, " << after);
+  BOOST_TEST(best_values(*s, of[3], 2) == (std::vector<double>{0.5, 1}), boost::test_tools::per_element());
+  std::swap(of[3], of.back());
+  of.pop_back();
+  look();
+  clean(*s);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -106,6 +106,22 @@ BOOST_AUTO_TEST_CASE(large_files_come_over_bad_links_to_disks_that_spoil_them) {
   BOOST_TEST(end.builds >= 12u);
 }
 
+BOOST_AUTO_TEST_CASE(strangers_of_every_kind_are_gone_in_time_and_cost_nobody_else_anything) {
+  const auto some = std::chrono::seconds(1);
+  fleet_plan p;
+  p.size = 9;
+  for (p.seed = 1; p.seed <= 3; ++p.seed) {
+    p.faults.clear();
+    for (std::uint32_t which = 0; which < 8; ++which)
+      p.faults.push_back({fleet_fault::kind::stranger_comes, which * some / 4, {}, which});
+    const auto end = play_fleet(p);
+    BOOST_TEST(end.broken.value_or("") == "");
+    BOOST_TEST(end.runs == 9u);
+    // Until the last of them must be gone.
+    BOOST_TEST(end.virtual_time.count() >= (14 * some).count());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(plans_have_every_kind_of_fault_and_follow_from_their_seeds) {
   std::set<fleet_fault::kind> kinds;
   for (std::uint64_t seed = 1; seed <= 200; ++seed)

@@ -1,6 +1,7 @@
 #include "core/random.hpp"
 #include "net/store_messages.hpp"
 #include "tests/net/fleet/pairs.hpp"
+#include "tests/net/says.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -407,6 +408,40 @@ BOOST_AUTO_TEST_CASE(who_did_what_is_told_for_the_audit_log) {
   BOOST_TEST(said("0b/admin/boss DRAIN of=b1"));
   BOOST_TEST(said("0b/admin/boss submitted job=j"));
   BOOST_TEST(said("0a/agent/board went device=b1 why=the other side has hung up leases lost=0"));
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_again_and_again_is_a_line_of_the_log_and_then_a_number) {
+  pairs w;
+  BOOST_TEST(w.server->ban("a", true).ok());
+  const auto banned = [&] {
+    return std::count_if(w.log.begin(), w.log.end(), [](const auto& l) { return says(l, "'a' is banned"); });
+  };
+  const auto come = [&] {
+    raw_peer p(w, "a");
+    w.until([&] { return w.server->connections() == 0; });
+  };
+  for (int i = 0; i < 20; ++i) come();
+  BOOST_TEST(banned() == 1);
+  w.time.advance(std::chrono::minutes(10));
+  come();
+  BOOST_REQUIRE(banned() == 2);
+  BOOST_TEST(std::count_if(w.log.begin(), w.log.end(),
+                           [](const auto& l) { return says(l, "(again 19 times in the last 10 min 0 s)"); }) == 1);
+  // All of them are in the audit log, which has a bound of its own.
+  BOOST_TEST(std::count_if(w.deeds.begin(), w.deeds.end(), [](const auto& l) { return says(l, "hung up on"); }) == 21);
+  // An agent that comes and goes all the time.
+  for (int i = 0; i < 20; ++i) {
+    { const raw_peer b(w, "b"); }
+    w.until([&] { return !w.there.contains("b"); });
+  }
+  const auto count = [&](const char* what) {
+    return std::count_if(w.log.begin(), w.log.end(), [&](const auto& l) { return says(l, what); });
+  };
+  BOOST_TEST(count("agent b (") == 3);
+  BOOST_TEST(count("agent b is gone") == 3);
+  w.server->close();
+  BOOST_TEST(count("again 17 times") == 2);
+  BOOST_TEST(count("again 1 time ") == 1); // the banned one
 }
 
 BOOST_AUTO_TEST_CASE(what_was_built_reaches_the_agent_by_its_contents_and_is_gone_with_its_lease) {
