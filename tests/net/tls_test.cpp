@@ -51,7 +51,7 @@ struct folder {
   }
 };
 
-int mode_of(const std::string& path) {
+int tls_mode_of(const std::string& path) {
   struct stat s {};
   BOOST_REQUIRE(::stat(path.c_str(), &s) == 0);
   return static_cast<int>(s.st_mode & 07777);
@@ -192,13 +192,13 @@ BOOST_AUTO_TEST_CASE(a_hub_makes_its_certificate_once_and_shows_it_to_nobody) {
     BOOST_REQUIRE(again.ok());
     BOOST_TEST((made->fingerprint == again->fingerprint));
     BOOST_TEST((made->until > now() + std::chrono::hours(24 * 365)));
-    BOOST_TEST(mode_of(path) == 0700);
-    for (const auto& f : std::filesystem::directory_iterator(path)) BOOST_TEST(mode_of(f.path()) == 0600);
+    BOOST_TEST(tls_mode_of(path) == 0700);
+    for (const auto& f : std::filesystem::directory_iterator(path)) BOOST_TEST(tls_mode_of(f.path()) == 0600);
     BOOST_TEST(std::filesystem::exists(path + "/identity.pem"));
     // Opened by somebody: closed again, or not believed.
     ::chmod(path.c_str(), 0755);
     BOOST_TEST(private_folder::open(path, false).ok());
-    BOOST_TEST(mode_of(path) == 0700);
+    BOOST_TEST(tls_mode_of(path) == 0700);
     ::chmod((path + "/identity.pem").c_str(), 0644);
     const auto shown = own_identity(*place, now());
     BOOST_REQUIRE(!shown.ok());

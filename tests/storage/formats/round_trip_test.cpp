@@ -1,6 +1,7 @@
 // What is written and read again is what it was, for every format, on all that the format can express.
 #include "core/random.hpp"
 #include "storage/formats/export.hpp"
+#include "storage/formats/tvm.hpp"
 #include "tests/shared_data.hpp"
 #include "tests/storage/formats/support.hpp"
 #include "tests/storage/samples.hpp"
