@@ -357,8 +357,10 @@ BOOST_AUTO_TEST_CASE(whatever_comes_the_hub_stays_up_and_the_others_do_not_notic
       const auto e = client.wait();
       BOOST_TEST_REQUIRE(e.exit == 0, e.told());
       BOOST_TEST(e.document()["trials"]["measured"] == 8, e.told());
+#ifndef __SANITIZE_ADDRESS__ // which keeps what is freed
       // Flat: what one storm more or less leaves is not seen.
       BOOST_TEST(after < before + 16'000, before << " kB before, " << after << " after");
+#endif
       BOOST_TEST(board.err().find("trying again") == std::string::npos, board.err()); // it never lost the hub
       BOOST_REQUIRE(h.hub().wait_until([&] { return h.descriptors() <= quiet + 10; }));
       // Nor do they fill the log.
