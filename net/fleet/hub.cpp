@@ -335,11 +335,13 @@ void hub::impl::note(const actors::event_batch& batch) {
 }
 
 result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options options) {
+  options.wire.desk = options.desk;
   auto i = std::make_shared<impl>(loop, std::move(options));
   actors::engine_options how;
   how.store = i->options.store;
   how.open_store = i->options.open_store;
   how.builders = i->options.builders;
+  how.make_builder = i->options.make_builder;
   how.apart = true;
   how.share_time = true;
   how.host = i->options.host;
