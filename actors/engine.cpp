@@ -169,7 +169,8 @@ void engine::impl::spawn_all() {
     caf::anon_send(scheduler, atom::join::value, place_info{"local/slot" + std::to_string(i)}, runners.back());
   }
   for (std::uint32_t i = 0; i < most_builders; ++i) {
-    builders.push_back(system->spawn(builder, make_local_builder(processes, places.home)));
+    builders.push_back(system->spawn(builder, options.make_builder ? options.make_builder(i)
+                                                                   : make_local_builder(processes, places.home)));
     caf::anon_send(scheduler, atom::join::value, place_info{"local/builder" + std::to_string(i)}, builders.back());
   }
 }

@@ -19,8 +19,9 @@ class actor_system;
 }
 
 namespace attune::measure {
+class builder;
 class runner;
-}
+} // namespace attune::measure
 
 namespace attune::actors {
 
@@ -75,6 +76,8 @@ struct engine_options {
   bool apart = false;
   /// With `apart`: how long a trial waits while no slot serves it.
   nanoseconds no_slot_wait = std::chrono::seconds(30);
+  /// What builds here, for each builder by its number; empty: processes of this machine.
+  std::function<std::shared_ptr<measure::builder>(std::uint32_t)> make_builder;
   /// How long a full disk is waited for before the sessions end.
   nanoseconds store_patience = std::chrono::minutes(2);
 };

@@ -42,11 +42,11 @@ void pass_on(recorder_self self, std::vector<finished> items) {
 void end_of_group(recorder_self self) {
   auto& s = self->state;
   for (const auto& [number, took] : s.leaving) {
+    s.hurried.erase(number);
     const auto at = s.sessions.find(number);
     if (at == s.sessions.end()) continue;
     if (s.sink.spent && !at->second.id.empty()) s.sink.spent(at->second.id, took);
     s.sessions.erase(at);
-    s.hurried.erase(number);
   }
   s.leaving.clear();
   for (auto& promise : s.flushes) promise.deliver(caf::ok_atom::value);

@@ -121,6 +121,13 @@ void tell_dealer(tuner_self self) {
              budget_news{s.setup.member, std::exchange(s.untold, {}), search.window(), stopping, s.report});
 }
 
+/// The model outlives this: what it keeps for whoever watches it would stay, and hold the memory of this actor.
+void leave_model(tuner_self self) {
+  auto& model = self->state.setup.model;
+  if (model) self->demonitor(model.address());
+  model = nullptr;
+}
+
 /// At the end: takes leave of the others, answers everyone.
 void end_if_finished(tuner_self self) {
   auto& s = self->state;
@@ -131,6 +138,7 @@ void end_if_finished(tuner_self self) {
   }
   s.built.clear();
   s.ended = true;
+  leave_model(self);
   const auto number = s.setup.session.number;
   make_report(self);
   self->send(s.scheduler, atom::detach::value, number);
@@ -312,7 +320,7 @@ void hand_out_training(tuner_self self) {
   self->request(s.setup.model, training_limit, atom::train::value, std::move(job))
       .then([self](caf::ok_atom) { trained(self); },
             [self](const caf::error&) {
-              self->state.setup.model = nullptr;
+              leave_model(self);
               trained(self);
             });
 }

@@ -12,6 +12,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
 #include <unistd.h>
 
 namespace attune::net {
@@ -204,11 +207,16 @@ result<manifest> list_folder(const std::string& folder) {
   return out;
 }
 
-status lay_out(const manifest& m, artifact_store& store, const std::string& folder) {
+status lay_out(const manifest& m, artifact_store& store, const std::string& folder, bool durable) {
   if (auto good = check(m); !good) return good;
   const measure::descriptor top(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!top) return failed_at("cannot use", folder, "");
+  // All that is made, with the mode of those that the manifest names; what is in a folder comes before it.
+  std::map<std::string, std::optional<std::uint32_t>, std::greater<>> folders;
   for (const auto& f : m.files) {
+    for (auto slash = f.path.find('/'); slash != std::string::npos; slash = f.path.find('/', slash + 1))
+      folders.try_emplace(f.path.substr(0, slash));
+    if (f.folder) folders[f.path] = f.mode;
     // Parents of a folder's own path, too, may have to be made for what comes first.
     const auto path = f.folder ? f.path + "/" : f.path;
     std::string_view rest = path;
@@ -228,17 +236,20 @@ status lay_out(const manifest& m, artifact_store& store, const std::string& fold
         ::openat(in.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!out) return failed_at("cannot make", folder, f.path);
     if (auto copied = (*from)->copy_to(out.get()); !copied) return copied;
-    if (::fchmod(out.get(), f.mode & 0777) != 0) return failed_at("cannot make", folder, f.path);
+    if (::fchmod(out.get(), f.mode & 0777) != 0 || (durable && ::fsync(out.get()) != 0))
+      return failed_at("cannot make", folder, f.path);
   }
   // Folders that may not be written to get their mode when they are full: the deepest first.
-  auto all = files_by_name(m);
-  for (auto at = all.rbegin(); at != all.rend(); ++at) {
-    if (!(*at)->folder) continue;
-    std::string_view rest = (*at)->path;
+  for (const auto& [path, mode] : folders) {
+    if (!mode && !durable) continue;
+    std::string_view rest = path;
     const auto in = parent_of(top.get(), rest, false);
-    if (!in || ::fchmodat(in.get(), std::string(rest).c_str(), (*at)->mode & 0777, 0) != 0)
-      return failed_at("cannot make", folder, (*at)->path);
+    const measure::descriptor made(
+        in ? ::openat(in.get(), std::string(rest).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1);
+    if (!made || (mode && ::fchmod(made.get(), *mode & 0777) != 0) || (durable && ::fsync(made.get()) != 0))
+      return failed_at("cannot make", folder, path);
   }
+  if (durable && ::fsync(top.get()) != 0) return failed_at("cannot make", folder, "");
   return {};
 }
 

@@ -60,8 +60,8 @@ result<manifest> list_files(const std::string& folder, const std::vector<std::st
 result<manifest> list_folder(const std::string& folder);
 
 /// Makes all of it in `folder`, which is there and nobody else's, each with its mode, whatever the umask. Nothing is
-/// written through a symbolic link, nor over a file. Errors: network as check(); not_found, where contents are missing;
-/// io.
-status lay_out(const manifest& m, artifact_store& store, const std::string& folder);
+/// written through a symbolic link, nor over a file. `durable`: a power failure takes nothing of it any more when this
+/// returns. Errors: network as check(); not_found, where contents are missing; io.
+status lay_out(const manifest& m, artifact_store& store, const std::string& folder, bool durable = false);
 
 } // namespace attune::net

@@ -688,6 +688,10 @@ status shared_store::erase_session(std::string_view id) {
 
 void shared_store::end_session(std::string_view id, nanoseconds spent) {
   const std::string name(id);
+  {
+    const std::lock_guard guard(lock_);
+    muted_.erase(name);
+  }
   if (const auto mine = own()) {
     // Where it cannot be written, the session only goes on for longer.
     [[maybe_unused]] const auto done = mine->add_spent(id, spent);

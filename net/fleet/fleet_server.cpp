@@ -28,6 +28,7 @@ fleet_server::~fleet_server() {
 }
 
 void fleet_server::read_aside(std::function<void()> what) {
+  if (options_.desk != nullptr) return asio::post(*options_.desk, std::move(what));
   if (!reading_) reading_.emplace(1);
   asio::post(*reading_, std::move(what));
 }

@@ -38,6 +38,8 @@ struct fleet_server_options {
   std::size_t clients = 256;             ///< at one time
   std::uint64_t files_most = 2ull << 30; ///< bytes that one submission may name
   const time_source* clock = &system_time();
+  /// A loop for what takes long, in place of a thread; it is turned as `loop` is.
+  asio::io_context* desk = nullptr;
   /// How long a peer that has greeted may take to say what it is.
   nanoseconds silence = std::chrono::seconds(10);
   /// Judges a token (id and secret as they came; whose it may be): none where it is not good. Empty: nobody needs one.

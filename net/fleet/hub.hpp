@@ -39,7 +39,9 @@ struct hub_options {
   std::function<void(const std::string&)> log; ///< one line; from the hub's threads, one at a time
   /// Who did what (net/audit_log.hpp); on the loop's thread. May be empty.
   std::function<void(const audit_who&, std::string_view did, const audit_details&)> audit;
-  /// For one thread and borrowed time (net/timer.hpp): a loop for what takes long, in place of a thread of the hub's,
+  /// engine_options::make_builder.
+  std::function<std::shared_ptr<measure::builder>(std::uint32_t)> make_builder;
+  /// For one thread and borrowed time (net/timer.hpp): a loop for what takes long, in place of threads of the hub's,
   /// and the engine's host and turn. The hub is then made and destroyed where the loops are turned, and waits for
   /// nothing.
   asio::io_context* desk = nullptr;

@@ -20,7 +20,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whole or not at all, also after a power failure.
+/// What the folder names is there after a power failure.
+status sync_folder(const std::string& path) {
+  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool good = folder >= 0 && ::fsync(folder) == 0;
+  const int why = errno;
+  if (folder >= 0) ::close(folder);
+  if (!good) return error{errc::io, "cannot write '" + path + "': " + std::strerror(why), {}};
+  return {};
+}
+
+/// Whole or not at all, and there, also after a power failure.
 status write_file(const std::string& path, const std::string& text) {
   const auto part = path + ".part";
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -35,7 +45,7 @@ status write_file(const std::string& path, const std::string& text) {
   if (file >= 0) good = ::close(file) == 0 && good;
   if (!good || ::rename(part.c_str(), path.c_str()) != 0)
     return error{errc::io, "cannot write '" + path + "': " + std::strerror(errno), {}};
-  return {};
+  return sync_folder(fs::path(path).parent_path().string());
 }
 
 std::optional<std::string> read_file(const std::string& path) {
@@ -74,10 +84,13 @@ result<job_folder> job_folder::create(const std::string& jobs, const wire::v1::S
   if (ec) return error{errc::io, "cannot make '" + out.folder_ + "': " + ec.message(), {}};
   fs::remove_all(out.files(), ec);
   fs::create_directories(out.files(), ec);
-  if (auto laid = lay_out(*entries, contents, out.files()); !laid) return laid.err();
+  if (auto laid = lay_out(*entries, contents, out.files(), true); !laid) return laid.err();
   fs::remove(out.folder_ + "/ended", ec);
   fs::remove(out.folder_ + "/decided", ec);
   if (auto written = write_file(out.folder_ + "/job", what.SerializeAsString()); !written) return written.err();
+  // The folders that may have been made for it.
+  for (const auto& made : {fs::path(jobs), fs::path(jobs).parent_path()})
+    if (auto synced = sync_folder(made.string()); !synced) return synced.err();
   return out;
 }
 
@@ -86,7 +99,9 @@ result<job_folder> job_folder::open(const std::string& jobs, const std::string& 
     return error{errc::not_found, "there is no job '" + name + "'", {}};
   job_folder out(jobs + "/" + name, name);
   const auto text = read_file(out.folder_ + "/job");
-  if (!text || !out.what_.ParseFromString(*text)) return error{errc::not_found, "there is no job '" + name + "'", {}};
+  if (!text) return error{errc::not_found, "there is no job '" + name + "'", {}};
+  if (!out.what_.ParseFromString(*text))
+    return error{errc::io, "the job '" + name + "' is damaged, and cannot go on: submit it again", {}};
   return out;
 }
 

@@ -19,12 +19,12 @@ namespace attune::net::fleet {
 /// Its name is made from all that was submitted: the same again is the same job.
 class job_folder {
 public:
-  /// Writes the submission below `jobs`, its files from `contents`. One that is there already is opened, and is no
-  /// longer ended. Errors: io; invalid_spec.
+  /// Writes the submission below `jobs`, its files from `contents`: it outlives a power failure from then on. One that
+  /// is there already is opened, and is no longer ended. Errors: io; invalid_spec.
   static result<job_folder> create(const std::string& jobs, const wire::v1::Submit& what, artifact_store& contents);
   /// The name of a submission: from all that makes the job, but for who sends it and how urgent it is.
   static std::string name_of(const wire::v1::Submit& what);
-  /// Errors: io, not_found.
+  /// Errors: io (it is damaged), not_found.
   static result<job_folder> open(const std::string& jobs, const std::string& name);
   /// The names of all that are there, the longest unchanged first.
   static std::vector<std::string> list(const std::string& jobs);

@@ -107,8 +107,13 @@ void fleet_disk::tear(const log_end& before, std::span<const storage::record_ite
 
 void fleet_disk::keep() {
   if (std::exchange(kept_, true)) return;
-  std::error_code ec;
-  fs::copy(folder_, folder_ + ".kept", fs::copy_options::recursive, ec);
+  // The database's own threads may just be taking away a file that it does not need any more.
+  std::error_code ec, none;
+  for (int i = 0; i < 100; ++i) {
+    fs::copy(folder_, folder_ + ".kept", fs::copy_options::recursive, ec);
+    if (!ec) return;
+    fs::remove_all(folder_ + ".kept", none);
+  }
 }
 
 void fleet_disk::dies(bool power) {

@@ -8,6 +8,7 @@
 #include <caf/system_messages.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace attune::testing {
 
@@ -21,7 +22,20 @@ hub_process::hub_process(const setting& how) : how_(how), wire_(*how.time), desk
   o.open_store = [this](const std::string&) -> result<std::unique_ptr<storage::store_port>> {
     return how_.disk->connect();
   };
-  o.builders = 1;
+  std::filesystem::create_directories(how_.folder);
+  auto folders = measure::scratch::open(how_.folder);
+  if (!folders) how_.books->broken("a hub starts again", folders.err().text());
+  folders_ = std::move(*folders);
+  o.builders = 2;
+  o.make_builder = [this](std::uint32_t i) {
+    auto script = [this, i](const build_order& order) {
+      if (!watched_) return act<build_report>(); // it is being killed
+      how_.books->builds("hub", i, *order.what);
+      return how_.make(order, [this] { return *folders_->make_folder(); });
+    };
+    return makers_.emplace_back(std::make_shared<scripted_builder>(
+        *how_.time, script, [this, i] { how_.books->ended("hub", i); }, [this] { how_.died(); }));
+  };
   o.wire.clock = how_.time;
   o.match_patience = o.device_patience = std::chrono::minutes(10);
   o.desk = &desk_.loop();
@@ -50,6 +64,10 @@ hub_process::~hub_process() {
     if (const auto alive = caf::actor_cast<caf::strong_actor_ptr>(who))
       caf::anon_send_exit(caf::actor_cast<caf::actor>(alive), caf::exit_reason::kill);
   while (clockwork().try_run_once()) {
+  }
+  for (std::uint32_t i = 0; i < makers_.size(); ++i) {
+    makers_[i]->kill();
+    how_.books->ended("hub", i);
   }
   hub_.reset();
   how_.books->hub_gone();

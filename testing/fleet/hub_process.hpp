@@ -1,10 +1,12 @@
 #pragma once
 
 #include "core/random.hpp"
+#include "measure/scratch.hpp"
 #include "net/fleet/hub.hpp"
 #include "testing/fleet/disk.hpp"
 #include "testing/fleet/ledger.hpp"
 #include "testing/fleet/process_loop.hpp"
+#include "testing/fleet/scripted_builder.hpp"
 #include "testing/history.hpp"
 
 #include <caf/actor_addr.hpp>
@@ -12,10 +14,12 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace attune::testing {
 
@@ -30,6 +34,10 @@ public:
     testing::history* past = nullptr;
     fleet_disk* disk = nullptr;
     std::uint64_t configurations = 0; ///< of each space
+    std::string folder;               ///< where it builds
+    /// What a build does; `make` makes the folder that it leaves behind.
+    std::function<act<actors::build_report>(const actors::build_order&, const std::function<std::string()>& make)> make;
+    std::function<void()> died; ///< a build has taken its machine down
   };
   explicit hub_process(const setting& how);
   /// As SIGKILL: what it had not written is lost.
@@ -59,6 +67,8 @@ private:
   nanoseconds now();
 
   setting how_;
+  std::unique_ptr<measure::scratch> folders_;
+  std::vector<std::shared_ptr<scripted_builder>> makers_;
   process_loop wire_, desk_; // outlive whoever may still hold a part of the hub
   settings settings_;
   caf::actor_system system_{settings_};

@@ -87,8 +87,11 @@ std::string fleet_plan::text() const {
       "%.0f %% meet a fault, %.0f %% kill their machine, %.0f %% are slow, %.0f %% lie, %.0f %% flood\n",
       static_cast<unsigned long long>(seed), agents, slots, jobs, size, shared ? ", of one task" : "",
       others[static_cast<std::size_t>(differ)], same ? ", all the same" : "", brief ? ", soon run" : "",
-      builds ? ", built where they run" : "", file_bytes, finals, seconds(slowest), 100 * hangs, 100 * deaf,
-      100 * crashes, 100 * fails, 100 * kills, 100 * slow, 100 * lies, 100 * floods);
+      builds       ? ", built where they run"
+      : hub_builds ? ", built at the hub"
+                   : "",
+      file_bytes, finals, seconds(slowest), 100 * hangs, 100 * deaf, 100 * crashes, 100 * fails, 100 * kills,
+      100 * slow, 100 * lies, 100 * floods);
   std::string out = line;
   for (const auto& f : faults) {
     std::snprintf(line, sizeof line, "  at %7.2f s for %6.2f s: %s %u\n", seconds(f.at), seconds(f.lasts),
@@ -116,6 +119,7 @@ fleet_plan fleet_plan_of(std::uint64_t seed) {
   random_engine more(seed ^ 0xf11e5);
   if (p.shared && more.chance(0.6)) p.differ = static_cast<fleet_plan::part>(more.below(fleet_plan::parts));
   p.builds = more.chance(0.3);
+  p.hub_builds = !p.builds && random_engine(seed ^ 0xb011d5).chance(0.3);
   if (p.builds || p.differ == fleet_plan::part::contents || more.chance(0.3))
     p.file_bytes = 1 + static_cast<std::uint32_t>(more.below(more.chance(0.15) ? 600'000 : 3000));
   p.reopened = more.chance(0.3);

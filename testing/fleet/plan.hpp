@@ -59,6 +59,7 @@ struct fleet_plan {
   static constexpr std::uint32_t parts = 8;
   part differ = part::nothing;
   bool builds = false;                                ///< candidates are built on the machines that run them
+  bool hub_builds = false;                            ///< candidates are built where the hub is
   std::uint32_t file_bytes = 0;                       ///< of a file that runs, or builds, need; 0: none
   bool reopened = false;                              ///< the store is read anew at the end
   nanoseconds slowest = std::chrono::milliseconds(2); ///< a frame's way, at most

@@ -254,6 +254,12 @@ private:
     how.past = &past_;
     how.disk = &disk_;
     how.configurations = plan_.size;
+    how.folder = folder_.path + "/hub" + std::to_string(hub_lives_);
+    how.make = [this](const build_order& o, const auto& folder) { return make_at_hub(o, folder); };
+    how.died = [this] {
+      hub_dies_ = true;
+      death_lasts_ = 1s;
+    };
     hub_missed_ = nanoseconds(0);
     hub_ = std::make_unique<hub_process>(how);
     ++hub_lives_;
@@ -367,7 +373,9 @@ private:
     std::string out = "task: " + task + "\nparameters: {x: {range: [0, " + std::to_string(plan_.size - 1) + "]}}\n";
     out += differs(part::workload, "workload: {n: " + n + "}\n");
     out += differs(part::target, "target: {flavour: f" + n + "}\n");
-    if (plan_.builds) out += "build: {command: \"make {artifact}\", on: runner, timeout: 10s" + sources + "}\n";
+    if (plan_.builds || plan_.hub_builds)
+      out += "build: {command: \"make {artifact}\"" + std::string(plan_.builds ? ", on: runner" : "") +
+             ", timeout: 10s" + sources + "}\n";
     out += "run:\n  command: \"run" + differs(part::command, n) + " {x}\"\n";
     out += "  timeout: 1" + differs(part::timeout, n) + "0s\n";
     out += differs(part::repeats, "  repeats: " + n + "\n");
@@ -391,10 +399,10 @@ private:
   }
 
   /// What came to the machine is what was sent.
-  void look_at_files(const trial& what) {
+  void look_at_files(const trial& what, bool built_here) {
     const auto& s = what.of->spec;
     auto names = s.run.files;
-    if (s.build) names.insert(names.end(), s.build->sources.begin(), s.build->sources.end());
+    if (s.build && built_here) names.insert(names.end(), s.build->sources.begin(), s.build->sources.end());
     for (const auto& name : names)
       if (text_of(s.directory + "/" + name) != contents_of(static_cast<std::uint32_t>(s.search.seed - seed_of(0))))
         books_.broken("files arrive whole",
@@ -410,75 +418,85 @@ private:
 
   // --- what candidates do ---
 
-  act<build_report> make(const build_order& o, const std::function<std::string()>& folder) {
-    look_at_files(*o.what);
-    const auto& c = o.what->canonical;
-    act<build_report> a;
-    a.after = plan_.brief ? nanoseconds(10ms) : nanoseconds(200ms);
-    double luck = fleet_luck(c, plan_.seed, "make");
+  /// What goes wrong with a candidate by its luck with `what`: the plan's shares, one behind the other. None where
+  /// something does, and `a` is that; else the luck that is left. `why` makes a failure's report: `late` where its own
+  /// supervisor ends it at the limit, `wrong` where it fails by itself.
+  template <class Report, class Why>
+  std::optional<double> luck_left(act<Report>& a, const std::string& canonical, const char* what, Why why,
+                                  failure_kind late, failure_kind wrong) const {
+    double luck = fleet_luck(canonical, plan_.seed, what);
     const auto falls_to = [&luck](double share) { return (luck -= share) < 0; };
     if (falls_to(plan_.hangs)) {
       a.after = 10s;
-      a.report = build_failed(failure_kind::build_timeout);
+      a.report = why(late);
     } else if (falls_to(plan_.deaf)) {
+      // Nobody can end it: in the end somebody resets the board.
       a.deaf = a.dies = true;
       a.after = 60s;
     } else if (falls_to(plan_.kills)) {
       a.deaf = a.dies = true;
     } else if (falls_to(plan_.crashes)) {
-      a.report = build_failed(failure_kind::build_error);
+      a.report = why(wrong);
     } else if (falls_to(plan_.fails)) {
-      a.report = build_failed(failure_kind::internal);
+      a.report = why(failure_kind::internal);
     } else {
-      const auto there = folder();
-      std::ofstream(there + "/made") << c;
-      a.report = build_report{std::make_shared<const measure::build_result>(
-          measure::build_result{std::make_shared<const measure::artifact>(there, there + "/made"), a.after, {}, {}})};
+      return luck;
+    }
+    return std::nullopt;
+  }
+
+  act<build_report> make(const build_order& o, const std::function<std::string()>& folder) {
+    look_at_files(*o.what, true);
+    const auto& c = o.what->canonical;
+    act<build_report> a;
+    a.after = plan_.brief ? nanoseconds(10ms) : nanoseconds(200ms);
+    const auto why = [](failure_kind k) { return build_failed(k); };
+    if (!luck_left(a, c, "make", why, failure_kind::build_timeout, failure_kind::build_error)) return a;
+    const auto there = folder();
+    std::ofstream(there + "/made") << c;
+    a.report = build_report{std::make_shared<const measure::build_result>(
+        measure::build_result{std::make_shared<const measure::artifact>(there, there + "/made"), a.after, {}, {}})};
+    return a;
+  }
+
+  /// A candidate takes the hub's machine down once: then its machine knows it.
+  act<build_report> make_at_hub(const build_order& o, const std::function<std::string()>& folder) {
+    auto a = make(o, folder);
+    if (a.dies && !fatal_at_hub_.insert(o.what->of->spec.name + o.what->canonical).second) {
+      a = {};
+      a.report = build_failed(failure_kind::build_error);
     }
     return a;
   }
 
   act<run_report> behave(const run_order& o, std::uint64_t run) {
-    look_at_files(*o.what);
+    look_at_files(*o.what, plan_.builds);
     const auto& c = o.what->canonical;
     if (o.what->of->spec.build && (!o.built || text_of(o.built->path) != c))
       books_.broken("what runs was built for it", "{" + o.what->config.text() + "} runs what was not");
     const auto seed = plan_.seed;
     act<run_report> a;
     a.after = fleet_luck(c, seed, "slow") < plan_.slow ? nanoseconds(4s) : nanoseconds(plan_.brief ? 20ms : 300ms);
-    double luck = fleet_luck(c, seed, "how");
-    const auto falls_to = [&luck](double share) { return (luck -= share) < 0; };
-    if (falls_to(plan_.hangs)) {
-      // The agent's own supervisor ends it at the limit.
-      a.after = 10s;
-      a.report = run_failed(failure_kind::run_timeout);
-    } else if (falls_to(plan_.deaf)) {
-      // Not even that: in the end somebody resets the board.
-      a.deaf = a.dies = true;
-      a.after = 60s;
-    } else if (falls_to(plan_.kills)) {
-      a.deaf = a.dies = true;
-    } else if (falls_to(plan_.crashes)) {
-      a.report = run_failed(failure_kind::run_error);
-    } else if (falls_to(plan_.fails)) {
-      a.report = run_failed(failure_kind::internal);
-    } else if (falls_to(plan_.lies)) {
+    const auto why = [](failure_kind k) { return run_failed(k); };
+    const auto left = luck_left(a, c, "how", why, failure_kind::run_timeout, failure_kind::run_error);
+    if (!left) return a;
+    if (*left < plan_.lies) {
       a.report = measured(std::numeric_limits<double>::quiet_NaN());
-    } else {
-      const double value = 1 + fleet_luck(c, seed, "value") + 1e-9 * static_cast<double>(run);
-      auto told = measured(value);
-      auto sampled = std::get<measurement>(told.result->data);
-      // No statistic of them by itself is the value.
-      sampled.samples = {1.02 * value, 1.01 * value};
-      books_.will_measure(run, sampled);
-      told.result = std::make_shared<measure::run_result>(measure::run_result{sampled, told.result->elapsed, {}, {}});
-      if (fleet_luck(c, seed, "flood") < plan_.floods) {
-        auto loud = std::make_shared<measure::run_result>(*told.result);
-        for (int i = 0; i < 200; ++i) loud->notes.push_back("note " + std::to_string(i) + std::string(100, '.'));
-        told.result = loud;
-      }
-      a.report = told;
+      return a;
     }
+    const double value = 1 + fleet_luck(c, seed, "value") + 1e-9 * static_cast<double>(run);
+    auto told = measured(value);
+    auto sampled = std::get<measurement>(told.result->data);
+    // No statistic of them by itself is the value.
+    sampled.samples = {1.02 * value, 1.01 * value};
+    books_.will_measure(run, sampled);
+    told.result = std::make_shared<measure::run_result>(measure::run_result{sampled, told.result->elapsed, {}, {}});
+    if (fleet_luck(c, seed, "flood") < plan_.floods) {
+      auto loud = std::make_shared<measure::run_result>(*told.result);
+      for (int i = 0; i < 200; ++i) loud->notes.push_back("note " + std::to_string(i) + std::string(100, '.'));
+      told.result = loud;
+    }
+    a.report = told;
     return a;
   }
 
@@ -866,6 +884,7 @@ private:
   std::map<std::uint32_t, std::string> contents_;       ///< of clients' files
   std::map<std::string, nanoseconds> drained_, banned_; ///< since when an administrator knows
   std::set<std::pair<std::string, bool>> managed_;      ///< whom an administrator has in hand
+  std::set<std::string> fatal_at_hub_;                  ///< candidates whose builds have taken the hub down
   std::set<wire_id> disturbed_;
   std::set<wire_id> struck_; ///< that were cut or frozen, or may have been ended by an administrator
   int strangers_here_ = 0;   ///< whose time is not over

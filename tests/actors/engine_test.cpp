@@ -14,6 +14,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <malloc.h>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -117,6 +118,24 @@ BOOST_AUTO_TEST_CASE(no_thread_of_attunes_wakes_up_while_a_run_is_timed) {
   BOOST_TEST(fewest == 0u);
   held.open();
   BOOST_TEST(s.wait()->counts.measured == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_that_was_let_go_leaves_nothing_behind) {
+  auto e = start();
+  const auto some = [&](int sessions) {
+    for (int i = 0; i < sessions; ++i) {
+      auto s = begin(*e, [](const configuration&, std::stop_token) -> std::variant<std::vector<double>, failure> {
+        return std::vector<double>{1.0};
+      });
+      BOOST_REQUIRE(s.wait() != nullptr);
+      s.close();
+    }
+    return ::mallinfo2().uordblks;
+  };
+  const auto before = some(50), after = some(400);
+  BOOST_TEST_MESSAGE("400 sessions: " << before << " bytes before, " << after << " after");
+  // A sanitizer's heap tells nothing.
+  if (before > 0) BOOST_TEST(after < before + 400 * 300, before << " bytes before, " << after << " after");
 }
 
 BOOST_AUTO_TEST_CASE(it_lives_in_the_actor_system_of_its_host) {

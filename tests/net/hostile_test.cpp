@@ -27,10 +27,12 @@ struct victim {
   live& world;
   tls_identity identity;
   std::map<const net::link*, link_ptr> links;
-  std::vector<std::string> refused;
+  std::vector<std::string> refused, ends; ///< of those that came: why they went
   std::unique_ptr<listener> door;
 
-  explicit victim(live& w, std::size_t greeting = 16) : world(w) {
+  /// `handshake`: where it is long, no deadline stands in for another guard.
+  explicit victim(live& w, std::size_t greeting = 16, nanoseconds handshake = connection_limits().handshake)
+      : world(w) {
     const auto now = system_time().wall();
     auto made = make_identity("victim", now - 1h, now + 1h);
     BOOST_REQUIRE(made.ok());
@@ -41,6 +43,7 @@ struct victim {
     o.greeting = greeting;
     o.connections = 64;
     o.limits.frame_bytes = 1u << 20;
+    o.limits.handshake = handshake;
     auto opened = listener::open(world.loop, o,
                                  {[this](const link_ptr& l) {
                                     links[l.get()] = l;
@@ -49,7 +52,10 @@ struct victim {
                                           if (body.front() == 'h') raw->established();
                                           raw->send(body);
                                         },
-                                        [this, raw = l.get()](const error&) { links.erase(raw); });
+                                        [this, raw = l.get()](const error& why) {
+                                          ends.push_back(why.message);
+                                          links.erase(raw);
+                                        });
                                   },
                                   [this](const std::string&, const error& why) { refused.push_back(why.message); }});
     BOOST_REQUIRE(opened.ok());
@@ -189,7 +195,7 @@ BOOST_AUTO_TEST_CASE(whatever_bytes_come_the_others_do_not_notice_and_nothing_st
 
 BOOST_AUTO_TEST_CASE(those_who_begin_and_do_not_go_on_do_not_keep_others_out) {
   live world;
-  victim v(world, 8);
+  victim v(world, 8, 1h);
   const auto hello = client_hello();
   std::vector<std::unique_ptr<raw_peer>> slow;
   const std::string beginnings[] = {
@@ -201,11 +207,29 @@ BOOST_AUTO_TEST_CASE(those_who_begin_and_do_not_go_on_do_not_keep_others_out) {
     if (i % 30 == 29) v.serves();
     // Byte by byte they stay no longer.
     for (const auto& s : slow) s->say(std::string(1, '\x01'));
+    BOOST_TEST_REQUIRE(v.door->greeting() <= 8u);
   }
   world.until([&] { return v.door->connections() <= 8u; }); // the guests have gone
   BOOST_TEST(v.door->greeting() <= 8u);
   v.serves();
   slow.clear();
+  v.settle();
+}
+
+BOOST_AUTO_TEST_CASE(a_length_that_may_not_be_ends_the_connection_before_anything_follows_it) {
+  live world;
+  victim v(world, 16, 1h);
+  // 4 GiB, nothing at all, and a byte more than a greeting may have.
+  const std::string lengths[] = {std::string("\xff\xff\xff\xff", 4), std::string(4, '\0'),
+                                 std::string("\0\0\x10\x01", 4)};
+  for (const auto& length : lengths) {
+    const raw_peer p(v);
+    p.say(length);
+    char more = 0;
+    world.until([&] { return ::recv(p.fd, &more, 1, MSG_DONTWAIT) == 0; });
+  }
+  BOOST_TEST(v.ends == std::vector<std::string>(3, "what came is not a frame, or is too long"),
+             boost::test_tools::per_element());
   v.settle();
 }
 
@@ -237,6 +261,8 @@ BOOST_AUTO_TEST_CASE(who_is_in_and_breaks_the_rules_is_alone_in_losing_his_conne
     bad->send(std::string((1u << 20) + 1, 'x'));
     world.until([&] { return ended; });
   }
+  BOOST_TEST(v.ends == std::vector<std::string>(2, "what came is not a frame, or is too long"),
+             boost::test_tools::per_element());
   for (const auto& l : good) l->send("again");
   world.until([&] { return answers == 8; });
   BOOST_TEST(v.links.size() == 4u);

@@ -6,6 +6,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 using namespace attune::testing;
@@ -67,6 +69,31 @@ BOOST_AUTO_TEST_CASE(of_two_agents_under_one_name_the_first_stays_and_the_second
     const auto d = f.device("one");
     return d && (*d)["state"] == "ready";
   }));
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_the_next_hub_cannot_read_any_more_ends_and_its_client_hears_why) {
+  live_fleet f;
+  const auto spec = f.at.write("s.yaml", spec_of("echo {x}", 3));
+  auto client = f.at.start({"tune", spec, "--hub", f.address(), "--json"});
+  std::filesystem::path job;
+  BOOST_REQUIRE(f.hub().wait_until([&] {
+    std::error_code ec;
+    for (const auto& there : std::filesystem::directory_iterator(f.at.store() + "/HUB/jobs", ec))
+      if (std::filesystem::exists(there.path() / "job")) job = there.path();
+    return !job.empty() && client.err().find(job.filename().string()) != std::string::npos;
+  }));
+  f.hub().signal(SIGKILL);
+  f.hub().wait();
+  std::ofstream(job / "files" / "s.yaml", std::ios::app) << "serch: {seed: 1}\n";
+  f.start_hub();
+  const auto e = client.wait();
+  BOOST_TEST(e.exit == 2, e.told());
+  BOOST_TEST(e.err.find("serch") != std::string::npos, e.told());
+  const auto later = f.at.attune({"tune", "--attach", job.filename().string(), "--hub", f.address(), "--json"});
+  BOOST_TEST(later.exit == 2, later.told());
+  BOOST_TEST(later.err.find("serch") != std::string::npos, later.told());
+  BOOST_TEST(f.hub().err().find("job " + job.filename().string() + " cannot go on") != std::string::npos,
+             f.hub().err());
 }
 
 BOOST_AUTO_TEST_CASE(a_benchmark_that_takes_every_core_keeps_no_heartbeat_back) {

@@ -46,6 +46,19 @@ void must_verify(const scenario& s) {
   must(verified.exit == 0, "attune db verify: " + verified.told());
 }
 
+int ending_of(const std::function<void()>& play) {
+  try {
+    play();
+  } catch (const broken& b) {
+    std::printf("BROKEN: %s\n", b.what.c_str());
+    return 1;
+  } catch (const std::exception& e) {
+    std::printf("BROKEN: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
+
 int play_rounds(int argc, char** argv, int usual, const std::function<void(int rounds, std::uint64_t seed)>& play) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : usual;
   const std::uint64_t seed =
@@ -55,16 +68,7 @@ int play_rounds(int argc, char** argv, int usual, const std::function<void(int r
     return 2;
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  try {
-    play(rounds, seed);
-  } catch (const broken& b) {
-    std::printf("BROKEN: %s\n", b.what.c_str());
-    return 1;
-  } catch (const std::exception& e) {
-    std::printf("BROKEN: %s\n", e.what());
-    return 1;
-  }
-  return 0;
+  return ending_of([&] { play(rounds, seed); });
 }
 
 } // namespace attune::testing

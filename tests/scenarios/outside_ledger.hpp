@@ -33,9 +33,11 @@ std::size_t told_done(const std::string& progress);
 /// Throws broken where there is a store and `attune db verify` finds fault with it.
 void must_verify(const scenario& s);
 
+/// Calls `play`: 0; 1, and the rule that was broken is printed, where it throws.
+int ending_of(const std::function<void()>& play);
+
 /// The main function of a program `NAME [ROUNDS [SEED]]`: prints the seed (by the clock where none is given) and plays
-/// so many rounds, `usual` where it is not said how many. 1, and the rule, where it throws; 2 where it is called
-/// wrongly.
+/// so many rounds, `usual` where it is not said how many: ending_of() them; 2 where it is called wrongly.
 int play_rounds(int argc, char** argv, int usual, const std::function<void(int rounds, std::uint64_t seed)>& play);
 
 } // namespace attune::testing

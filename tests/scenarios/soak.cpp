@@ -285,7 +285,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::printf("seed %llu\n", seed);
-  try {
+  return ending_of([&] {
     soak_run run(minutes, seed);
     try {
       run.play();
@@ -295,12 +295,5 @@ int main(int argc, char** argv) {
     }
     run.write(folder);
     run.must_be_flat();
-  } catch (const broken& b) {
-    std::printf("BROKEN: %s\n", b.what.c_str());
-    return 1;
-  } catch (const std::exception& e) {
-    std::printf("BROKEN: %s\n", e.what());
-    return 1;
-  }
-  return 0;
+  });
 }

@@ -21,9 +21,11 @@ bool play_seeds(const char* what, PlanOf plan_of, std::uint64_t seeds, std::uint
   const auto begun = std::chrono::steady_clock::now();
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const auto plan = plan_of(seed);
-    if (!broken_by(plan)) continue;
+    const auto first_time = broken_by(plan);
+    if (!first_time) continue;
     const auto small = testing::shrunk(plan);
-    std::printf("%s%s\n", small.text().c_str(), broken_by(small).value_or("it does not fail again").c_str());
+    std::printf("%s%s\n", small.text().c_str(),
+                broken_by(small).value_or("it does not fail again; at first:\n" + *first_time).c_str());
     std::printf("again: simulate --%s 1 %llu\n", what, static_cast<unsigned long long>(seed));
     return false;
   }

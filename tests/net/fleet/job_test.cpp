@@ -3,16 +3,22 @@
 #include "storage/spec_reader.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <sys/syscall.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
+#include <vector>
 
 using namespace attune;
 using namespace attune::net::fleet;
 namespace fs = std::filesystem;
 
 namespace {
+
+/// What is synced while it is not null, in its order.
+std::vector<std::string>* noted_syncs = nullptr;
 
 struct submitted {
   submitted() {
@@ -53,6 +59,14 @@ struct submitted {
 };
 
 } // namespace
+
+/// The program's own stands before the library's.
+extern "C" int fsync(int file) {
+  std::error_code ec;
+  if (noted_syncs != nullptr)
+    noted_syncs->push_back(fs::read_symlink("/proc/self/fd/" + std::to_string(file), ec).string());
+  return static_cast<int>(::syscall(SYS_fsync, file));
+}
 
 BOOST_AUTO_TEST_SUITE(job_suite)
 
@@ -113,6 +127,50 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_none_opens_nothing) {
     BOOST_TEST(!job_folder::open(s.folder + "/jobs", bad).ok(), bad);
   s.what.set_file("other.yaml");
   BOOST_TEST(!s.create().ok());
+}
+
+BOOST_AUTO_TEST_CASE(all_of_it_is_on_the_disk_before_the_submission_is_and_that_before_it_is_told) {
+  submitted s;
+  std::vector<std::string> synced;
+  noted_syncs = &synced;
+  auto j = s.create();
+  noted_syncs = nullptr;
+  BOOST_REQUIRE(j.ok());
+  const auto last = [&](const std::string& path) {
+    return std::find(synced.rbegin(), synced.rend(), path).base() - synced.begin(); // 0: never
+  };
+  const auto jobs = s.folder + "/jobs", own = jobs + "/" + j->name(), files = own + "/files";
+  const auto submission = last(own + "/job.part");
+  BOOST_TEST(submission > 0);
+  for (const auto* file : {"/spec.yaml", "/a.c", "/sub/data", "/sub"}) {
+    BOOST_TEST(last(files + file) > 0, file);
+    BOOST_TEST(last(files + file) < last(files), file);
+  }
+  BOOST_TEST(last(files + "/sub/data") < last(files + "/sub"));
+  BOOST_TEST(last(files) < submission);
+  // Then the names by which it is found.
+  for (const auto& folder : {own, jobs, s.folder}) BOOST_TEST(last(folder) > submission, folder);
+  noted_syncs = &synced;
+  for (const auto* what : {"/decided.part", "/ended.part"}) {
+    synced.clear();
+    BOOST_TEST((what[1] == 'd' ? j->decide({}) : j->end({})).ok());
+    BOOST_TEST(last(own + what) == 1);
+    BOOST_TEST(last(own) == 2);
+  }
+  noted_syncs = nullptr;
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_damaged_is_not_taken_for_one_that_never_was) {
+  submitted s;
+  const auto name = s.create()->name();
+  std::ofstream(s.folder + "/jobs/" + name + "/job") << "\xff\xff\xff";
+  const auto there = job_folder::open(s.folder + "/jobs", name);
+  BOOST_REQUIRE(!there.ok());
+  BOOST_TEST((there.err().code == errc::io));
+  BOOST_TEST(there.err().message.find("damaged") != std::string::npos);
+  // Submitted again it is whole.
+  BOOST_TEST(s.create().ok());
+  BOOST_TEST(job_folder::open(s.folder + "/jobs", name).ok());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -78,10 +78,14 @@ BOOST_AUTO_TEST_CASE(an_agent_without_what_is_newest_gets_work_and_its_answers_c
   me.mutable_agent_hello()->set_slots(1);
   agent.say(me);
   BOOST_REQUIRE(agent.hear().has_agent_welcome());
+  // Nothing is asked of it that it cannot do: no run behind another, no words of its runs.
+  BOOST_TEST(!w.server->devices().find(w.there.at("old"))->ahead);
+  w.server->loud(w.of, true);
   std::optional<measure::run_result> got;
   w.server->order(w.there.at("old"), 0, w.some_trial(), nullptr, [&](measure::run_result r) { got = std::move(r); });
   const auto orders = agent.hear();
   BOOST_REQUIRE(orders.has_orders());
+  BOOST_TEST(!orders.orders().orders(0).output());
   Envelope answer;
   auto& a = *answer.mutable_answers()->add_answers();
   a.set_lease(orders.orders().orders(0).lease());
@@ -90,6 +94,13 @@ BOOST_AUTO_TEST_CASE(an_agent_without_what_is_newest_gets_work_and_its_answers_c
   w.until([&] { return got.has_value(); });
   BOOST_TEST(std::get<measurement>(got->data).value == 2.5);
   BOOST_TEST(got->elapsed.count() == 0);
+  // Nor is it told to forget a task: the next frame is an order, of the task by another number.
+  w.server->forget(w.of, nullptr);
+  w.server->order(w.there.at("old"), 0, w.some_trial(1), nullptr, [](const measure::run_result&) {});
+  const auto next = agent.hear();
+  BOOST_REQUIRE(next.orders().orders_size() == 1);
+  BOOST_TEST(next.orders().forget_size() == 0);
+  BOOST_TEST(next.orders().orders(0).task() == orders.orders().orders(0).task() + 1);
   BOOST_TEST(agent.over.empty());
 }
 
@@ -118,9 +129,12 @@ BOOST_AUTO_TEST_CASE(an_agent_that_knows_more_is_spoken_to_as_this_version_speak
   add_from_the_future(*me.mutable_agent_hello());
   agent.say(me);
   BOOST_REQUIRE(agent.hear().has_agent_welcome());
+  BOOST_TEST(w.server->devices().find(w.there.at("young"))->ahead);
+  w.server->loud(w.of, true);
   int answered = 0;
   w.server->order(w.there.at("young"), 0, w.some_trial(), nullptr, [&](const measure::run_result&) { ++answered; });
   const auto orders = agent.hear();
+  BOOST_TEST(orders.orders().orders(0).output());
   Envelope answer;
   auto& a = *answer.mutable_answers()->add_answers();
   a.set_lease(orders.orders().orders(0).lease());
@@ -128,6 +142,8 @@ BOOST_AUTO_TEST_CASE(an_agent_that_knows_more_is_spoken_to_as_this_version_speak
   add_from_the_future(a);
   agent.say(answer);
   w.until([&] { return answered == 1; });
+  w.server->forget(w.of, nullptr);
+  BOOST_TEST(agent.hear().orders().forget_size() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(an_agent_works_for_a_hub_that_knows_less_and_for_one_that_knows_more) {
