@@ -8,7 +8,7 @@
 namespace attune::search {
 namespace {
 
-constexpr std::size_t forest_candidates = 1200;
+constexpr std::size_t gp_candidates = 800, forest_candidates = 1200;
 constexpr std::size_t elites_around = 4;
 /// With so many own results the similar tasks have nothing more to say.
 constexpr std::size_t most_with_foreign = 120;
@@ -17,13 +17,6 @@ constexpr std::size_t most_with_foreign = 120;
 /// are not asked again.
 constexpr double agrees_first = 2.5, agrees_still = 1;
 constexpr std::size_t fewest_own = 8, agrees_by = 40;
-
-/// What a prediction costs grows with the square of the results.
-std::size_t candidates_for(std::size_t results, const gp_choice& how) {
-  constexpr std::size_t many = 200;
-  const std::size_t n = std::clamp<std::size_t>(results, 1, many);
-  return std::clamp(how.candidates_at_least * many * many / (n * n), how.candidates_at_least, how.candidates_at_most);
-}
 
 /// The most promising candidate; of equals the first. None: there is none. `odds`: of a result; null: all have the
 /// same.
@@ -41,8 +34,8 @@ std::optional<std::size_t> most_promising(const std::vector<point>& from, double
 
 } // namespace
 
-gp_chooser::gp_chooser(const space& over, std::span<const prior_record> prior, gp_choice how)
-    : prior_(over, prior), model_(over), how_(how) {
+gp_chooser::gp_chooser(const space& over, std::span<const prior_record> prior, failures_are failures)
+    : prior_(over, prior), model_(over), failures_(failures) {
   if (prior_.empty()) return;
   std::vector<const point*> x;
   for (const auto& p : prior_.points()) x.push_back(&p);
@@ -177,12 +170,12 @@ std::optional<point> gp_chooser::choose(const ledger& all, const training_set& d
     else
       model.set(x, y);
   }
-  if (how_.weighs_failures && all.failures() > 0 && all.told().size() >= odds_due_) {
+  if (failures_ == failures_are::weighed && all.failures() > 0 && all.told().size() >= odds_due_) {
     if (!odds_) odds_.emplace(all.over());
     odds_->learn(items, rng());
     odds_due_ = all.told().size() + 1 + items.size() / 25;
   }
-  auto among = candidates(all, elite, elites_around, candidates_for(items.size(), how_), rng);
+  auto among = candidates(all, elite, elites_around, gp_candidates, rng);
   model.predict(among, mean, deviation);
   const auto chosen = most_promising(among, to.slope * best + to.offset, mean, deviation, odds_ ? &*odds_ : nullptr);
   if (!chosen) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "search/strategies/result_odds.hpp"
 #include "search/strategies/transfer.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,16 +15,9 @@
 
 namespace attune::search {
 
-/// How a gp_chooser chooses.
-struct gp_choice {
-  /// At most so many candidates while the results are few and predictions cheap; no fewer than `candidates_at_least`,
-  /// which it is with many results.
-  std::size_t candidates_at_most = 800;
-  static constexpr std::size_t candidates_at_least = 800;
-  /// What a candidate promises counts as far as it is likely to give a result (Gelbart, Snoek and Adams, 2014). False:
-  /// that a failure is a bad result, as the process itself sees it, is all.
-  bool weighs_failures = false;
-};
+/// What failures mean to a gp_chooser: bad results, as the process itself sees them, or also that what a candidate
+/// promises counts only as far as it is likely to give a result (Gelbart, Snoek and Adams, 2014).
+enum class failures_are : std::uint8_t { bad_results, weighed };
 
 /// Proposes by expected improvement under a Gaussian process, what is pending counted as if it came out as predicted
 /// (the kriging believer of Ginsbourger, Le Riche and Carraro, 2010). Trained on at most 200 results. Cost: about 1 ms
@@ -35,7 +29,8 @@ struct gp_choice {
 /// foreign results are dropped when they have misled, and when the own ones are many.
 class gp_chooser {
 public:
-  explicit gp_chooser(const space& over, std::span<const prior_record> prior = {}, gp_choice how = {});
+  explicit gp_chooser(const space& over, std::span<const prior_record> prior = {},
+                      failures_are failures = failures_are::bad_results);
   const transfer& prior() const noexcept { return prior_; }
   /// How far similar tasks are believed, from 0 to 1.
   double trust() const noexcept;
@@ -67,7 +62,7 @@ private:
   line to_;
   double expected_ = 0;
   std::vector<std::string> notes_;
-  gp_choice how_;
+  failures_are failures_;
   std::optional<result_odds> odds_; ///< from the first failure on
   std::size_t odds_due_ = 0;        ///< results by which it learns again
 };

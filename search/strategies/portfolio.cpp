@@ -77,7 +77,7 @@ private:
 class portfolio final : public proposer {
 public:
   portfolio(const space& over, const strategy_options& o)
-      : gp_(over, o.prior, choice), start_(over, o, gp_.prior()), forest_(over) {}
+      : gp_(over, o.prior, failures_are::weighed), start_(over, o, gp_.prior()), forest_(over) {}
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
     said_.reset();
@@ -119,7 +119,6 @@ public:
   }
 
 private:
-  static constexpr gp_choice choice{4000, true};
   enum arm : std::uint8_t { gaussian, forest, local };
 
   /// How often an arm has lately found a new best.
