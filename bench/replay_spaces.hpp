@@ -18,7 +18,8 @@ struct named_table {
 /// constraints, 2,000 to 20,000 configurations, a cost made of a smooth part, interactions, cliffs, plateaus, noise and
 /// (in every second space) failing regions. `synthetic:SEED:N` is the same space on another device: the same terms,
 /// weighted anew. `modelled:SEED` and `modelled:SEED:N` are made of a model of a machine instead (modelled_space.hpp):
-/// the same kernel on the machine N.
+/// the same kernel on the machine N. `hidden:SEED` is modelled:SEED with a constraint that nobody has declared: what
+/// needs most of a resource that three parameters share, 40 % of the configurations, fails.
 result<named_table> load_table(const std::string& what);
 
 /// Which results of a table stand for a similar task's records.

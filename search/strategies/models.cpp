@@ -18,26 +18,24 @@ constexpr std::size_t most_with_foreign = 120;
 constexpr double agrees_first = 2.5, agrees_still = 1;
 constexpr std::size_t fewest_own = 8, agrees_by = 40;
 
-/// The most promising candidate; of equals the first. None: there is none.
+/// The most promising candidate; of equals the first. None: there is none. `odds`: of a result; null: all have the
+/// same.
 std::optional<std::size_t> most_promising(const std::vector<point>& from, double best, std::span<const float> mean,
-                                          std::span<const float> deviation) {
-  std::size_t chosen = from.size();
-  double top = -1;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const double ei = expected_improvement(best, mean[i], deviation[i]);
-    if (ei <= top) continue;
-    top = ei;
-    chosen = i;
-  }
-  if (chosen == from.size()) return std::nullopt;
+                                          std::span<const float> deviation, const result_odds* odds = nullptr) {
+  if (from.empty()) return std::nullopt;
+  std::vector<double> worth(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) worth[i] = expected_improvement(best, mean[i], deviation[i]);
+  if (odds != nullptr) odds->weigh(from, worth);
+  const auto top = std::max_element(worth.begin(), worth.end());
+  if (*top > 0) return static_cast<std::size_t>(top - worth.begin());
   // Nothing is expected to be better: the lowest prediction, so that it does not walk in the order of the list.
-  if (top <= 0) chosen = static_cast<std::size_t>(std::min_element(mean.begin(), mean.end()) - mean.begin());
-  return chosen;
+  return static_cast<std::size_t>(std::min_element(mean.begin(), mean.end()) - mean.begin());
 }
 
 } // namespace
 
-gp_chooser::gp_chooser(const space& over, std::span<const prior_record> prior) : prior_(over, prior), model_(over) {
+gp_chooser::gp_chooser(const space& over, std::span<const prior_record> prior, failures_are failures)
+    : prior_(over, prior), model_(over), failures_(failures) {
   if (prior_.empty()) return;
   std::vector<const point*> x;
   for (const auto& p : prior_.points()) x.push_back(&p);
@@ -172,9 +170,14 @@ std::optional<point> gp_chooser::choose(const ledger& all, const training_set& d
     else
       model.set(x, y);
   }
+  if (failures_ == failures_are::weighed && all.failures() > 0 && all.told().size() >= odds_due_) {
+    if (!odds_) odds_.emplace(all.over());
+    odds_->learn(items, rng());
+    odds_due_ = all.told().size() + 1 + items.size() / 25;
+  }
   auto among = candidates(all, elite, elites_around, gp_candidates, rng);
   model.predict(among, mean, deviation);
-  const auto chosen = most_promising(among, to.slope * best + to.offset, mean, deviation);
+  const auto chosen = most_promising(among, to.slope * best + to.offset, mean, deviation, odds_ ? &*odds_ : nullptr);
   if (!chosen) return std::nullopt;
   expected_ = (static_cast<double>(mean[*chosen]) - to.offset) / to.slope;
   return std::move(among[*chosen]);

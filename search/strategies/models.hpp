@@ -4,14 +4,20 @@
 #include "search/strategies/features.hpp"
 #include "search/strategies/gaussian_process.hpp"
 #include "search/strategies/moves.hpp"
+#include "search/strategies/result_odds.hpp"
 #include "search/strategies/transfer.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace attune::search {
+
+/// What failures mean to a gp_chooser: bad results, as the process itself sees them, or also that what a candidate
+/// promises counts only as far as it is likely to give a result (Gelbart, Snoek and Adams, 2014).
+enum class failures_are : std::uint8_t { bad_results, weighed };
 
 /// Proposes by expected improvement under a Gaussian process, what is pending counted as if it came out as predicted
 /// (the kriging believer of Ginsbourger, Le Riche and Carraro, 2010). Trained on at most 200 results. Cost: about 1 ms
@@ -23,7 +29,8 @@ namespace attune::search {
 /// foreign results are dropped when they have misled, and when the own ones are many.
 class gp_chooser {
 public:
-  explicit gp_chooser(const space& over, std::span<const prior_record> prior = {});
+  explicit gp_chooser(const space& over, std::span<const prior_record> prior = {},
+                      failures_are failures = failures_are::bad_results);
   const transfer& prior() const noexcept { return prior_; }
   /// How far similar tasks are believed, from 0 to 1.
   double trust() const noexcept;
@@ -55,6 +62,9 @@ private:
   line to_;
   double expected_ = 0;
   std::vector<std::string> notes_;
+  failures_are failures_;
+  std::optional<result_odds> odds_; ///< from the first failure on
+  std::size_t odds_due_ = 0;        ///< results by which it learns again
 };
 
 /// Proposes by expected improvement under a forest of extremely randomised trees, a part of which is grown anew at each

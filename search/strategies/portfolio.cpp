@@ -77,7 +77,7 @@ private:
 class portfolio final : public proposer {
 public:
   portfolio(const space& over, const strategy_options& o)
-      : gp_(over, o.prior), start_(over, o, gp_.prior()), forest_(over) {}
+      : gp_(over, o.prior, failures_are::weighed), start_(over, o, gp_.prior()), forest_(over) {}
 
   std::optional<point> propose(const ledger& all, random_engine& rng) override {
     said_.reset();

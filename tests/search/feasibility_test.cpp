@@ -1,7 +1,11 @@
 #include "search/feasibility.hpp"
+#include "search/strategies/result_odds.hpp"
+#include "search/strategy.hpp"
 #include "tests/search/spaces.hpp"
 
 #include <boost/test/unit_test.hpp>
+
+#include <cmath>
 
 using namespace attune;
 using namespace attune::search;
@@ -72,4 +76,54 @@ BOOST_FIXTURE_TEST_CASE(where_nothing_tells_failures_apart_it_says_nothing, fixt
   }
   m.train(code_table(features.size()), {}, 1);
   BOOST_TEST(!m.knows());
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_point_promises_is_weighed_by_its_odds_of_a_result, fixture) {
+  const std::vector<point> at{{0, 0, 1}, {8, 8, 1}};
+  result_odds odds(*over);
+  std::vector<double> worth{3, 3};
+  odds.weigh(at, worth);
+  BOOST_TEST((worth == std::vector<double>{3, 3})); // it knows nothing yet
+  random_engine rng(6);
+  std::vector<told_trial> told;
+  for (int k = 0; k < 80; ++k) {
+    told_trial t;
+    t.at = over->sample(rng);
+    t.what = works(t.at) ? observation::status::measured : observation::status::failed;
+    told.push_back(t);
+  }
+  odds.learn(told, 1);
+  odds.weigh(at, worth);
+  BOOST_TEST(worth[0] > 2);
+  BOOST_TEST(worth[1] < 0.6);
+  BOOST_TEST(worth[1] > 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_default_strategy_keeps_away_from_where_runs_fail) {
+  // The costs fall towards where runs begin to fail, by what two parameters need together.
+  const auto over = grid_space({12, 12, 8, 8});
+  const auto failures = [&](const char* name) {
+    std::size_t failed = 0;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      strategy_options o;
+      o.seed = seed;
+      o.budget = 100;
+      auto s = std::move(*make_strategy(name, over, o));
+      for (int n = 0; n < 100; ++n) {
+        const auto p = *s->ask();
+        const double x = p[0], y = p[1], z = p[2], w = p[3];
+        if ((x + 1) * (y + 1) > 40) {
+          ++failed;
+          s->tell(p, {observation::status::failed, 0});
+        } else {
+          const double cost = 40 - x - y + std::abs(z - 5) + std::abs(w - 2) + 3 * std::abs(std::sin(x * 2 + y * 3));
+          s->tell(p, {observation::status::measured, cost});
+        }
+      }
+    }
+    return failed;
+  };
+  const auto weighed = failures("auto"), plain = failures("gp");
+  BOOST_TEST_MESSAGE(weighed << " of 400 failed, of the plain process " << plain);
+  BOOST_TEST(weighed < 0.9 * static_cast<double>(plain));
 }
