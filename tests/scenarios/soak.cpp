@@ -57,7 +57,9 @@ soak_disk disk_of(const std::string& folder) {
   for (fs::recursive_directory_iterator at(folder, gone), end; !gone && at != end; at.increment(gone)) {
     std::error_code skipped;
     ++out.files;
-    if (at->is_regular_file(skipped)) out.mb += static_cast<double>(at->file_size(skipped)) / (1 << 20);
+    if (!at->is_regular_file(skipped)) continue;
+    // It may go in between.
+    if (const auto bytes = at->file_size(skipped); !skipped) out.mb += static_cast<double>(bytes) / (1 << 20);
   }
   return out;
 }
