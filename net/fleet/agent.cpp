@@ -217,6 +217,8 @@ void agent::beat() {
 }
 
 status agent::notice(const wire::v1::TaskNotice& in) {
+  // What is laid out under its number, and may run, would be another's.
+  if (tasks_.contains(in.number())) return network_error("a task is told of twice");
   auto t = std::make_shared<known_task>();
   auto files = from(in.files());
   if (!files) return files.err();
@@ -256,7 +258,7 @@ status agent::order(const wire::v1::Order& in) {
     return {};
   }
   if (s.lease != 0) {
-    if (s.next) return network_error("an order for a slot that is taken");
+    if (s.next || in.lease() == s.lease) return network_error("an order for a slot that is taken");
     s.next = in;
     return {};
   }

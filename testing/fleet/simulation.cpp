@@ -403,10 +403,14 @@ private:
     const auto& s = what.of->spec;
     auto names = s.run.files;
     if (s.build && built_here) names.insert(names.end(), s.build->sources.begin(), s.build->sources.end());
-    for (const auto& name : names)
-      if (text_of(s.directory + "/" + name) != contents_of(static_cast<std::uint32_t>(s.search.seed - seed_of(0))))
-        books_.broken("files arrive whole",
-                      name + " of " + s.name + " is another one where {" + what.config.text() + "} is built or run");
+    for (const auto& name : names) {
+      const auto& sent = contents_of(static_cast<std::uint32_t>(s.search.seed - seed_of(0)));
+      const auto path = s.directory + "/" + name;
+      if (const auto here = text_of(path); here != sent)
+        books_.broken("files arrive whole", name + " of " + s.name + " is another one (" + std::to_string(here.size()) +
+                                                " bytes, " + std::to_string(sent.size()) + " were sent) where {" +
+                                                what.config.text() + "} is built or run: " + path);
+    }
   }
   static std::string text_of(const std::string& path) {
     std::ifstream in(path, std::ios::binary | std::ios::ate);

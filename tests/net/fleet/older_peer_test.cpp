@@ -176,6 +176,18 @@ BOOST_AUTO_TEST_CASE(an_agent_works_for_a_hub_that_knows_less_and_for_one_that_k
     BOOST_REQUIRE(answers.has_answers());
     BOOST_TEST(answers.answers().answers(0).lease() == 5u);
     BOOST_TEST(a.lost == 0);
+    // What is said twice would be laid out anew under the number that runs, or run again by the lease that it has.
+    Envelope next, again;
+    next.mutable_orders()->add_orders()->set_lease(6);
+    next.mutable_orders()->mutable_orders(0)->set_task(1);
+    if (more)
+      again.mutable_orders()->add_tasks()->set_number(1);
+    else
+      again = next;
+    hub.say(next);
+    w.until([&] { return a.slots[0]->in_hand != nullptr; });
+    hub.say(again);
+    w.until([&] { return a.lost == 1; });
   }
 }
 
