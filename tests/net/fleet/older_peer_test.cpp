@@ -188,6 +188,7 @@ BOOST_AUTO_TEST_CASE(an_agent_works_for_a_hub_that_knows_less_and_for_one_that_k
     w.until([&] { return a.slots[0]->in_hand != nullptr; });
     hub.say(again);
     w.until([&] { return a.lost == 1; });
+    BOOST_TEST(a.why_lost == (more ? "a task is told of twice" : "an order for a slot that is taken"));
   }
 }
 

@@ -90,6 +90,7 @@ struct pairs : live {
     link_ptr wire;
     std::vector<std::shared_ptr<stand_in>> slots;
     int lost = 0;
+    std::string why_lost; ///< the last time
   };
 
   std::pair<link_ptr, link_ptr> link_pair() {
@@ -120,7 +121,10 @@ struct pairs : live {
     how.files = files;
     how.make_runner = [&s](std::uint32_t) { return s.slots.emplace_back(std::make_shared<stand_in>()); };
     agent::events tell;
-    tell.lost = [&s](const error&) { ++s.lost; };
+    tell.lost = [&s](const error& e) {
+      ++s.lost;
+      s.why_lost = e.message;
+    };
     s.self = std::make_shared<agent>(loop, how, tell);
     return s;
   }
