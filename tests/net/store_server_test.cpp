@@ -47,6 +47,9 @@ struct member {
   std::uint64_t next = 1;
 
   member(world& w, std::uint8_t n);
+  ~member() { client->close(); } // which may be held by what is still to be read, and tells of nothing after that
+  member(const member&) = delete;
+  member& operator=(const member&) = delete;
   Envelope call(Envelope question);
   std::vector<std::uint64_t> append(const std::vector<storage::record_item>& records,
                                     const std::vector<storage::step_item>& steps = {}, bool counts = true);

@@ -81,6 +81,9 @@ struct pairs : live {
     for (auto& a : agents)
       if (a.wire) a.wire->close();
     turn();
+    // What runs still holds its agent, and that what runs.
+    for (auto& a : agents)
+      for (auto& s : a.slots) s->then = nullptr;
     std::error_code ec;
     std::filesystem::remove_all(folder, ec);
   }
