@@ -1,3 +1,4 @@
+#include "actors/scheduler.hpp"
 #include "net/fleet/hub_impl.hpp"
 #include "net/fleet/matching.hpp"
 #include "net/store_messages.hpp"
@@ -146,7 +147,7 @@ void hub::impl::submit(client_id who, std::uint64_t request, const wire::v1::Sub
 }
 
 void hub::impl::follow(client_id who, std::uint64_t request, const wire::v1::Follow& what) {
-  const std::string name(what.job());
+  const std::string& name = what.job();
   Envelope submitted;
   submitted.mutable_submitted()->set_job(name);
   if (const auto at = jobs.find(name); at != jobs.end()) {

@@ -55,7 +55,7 @@ struct kept {
   std::vector<std::uint64_t> words;
   std::size_t size;
   explicit kept(std::string_view s) : words((s.size() + 7) / 8), size(s.size()) {
-    std::memcpy(words.data(), s.data(), s.size());
+    if (!s.empty()) std::memcpy(words.data(), s.data(), s.size());
   }
   bundle view(std::string& why) const { return bundle::view(words.data(), size, why); }
 };
