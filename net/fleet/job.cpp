@@ -1,5 +1,6 @@
 #include "net/fleet/job.hpp"
 
+#include "measure/descriptor.hpp"
 #include "net/fleet/fleet_messages.hpp"
 #include "net/manifest.hpp"
 #include "storage/convert.hpp"
@@ -22,11 +23,9 @@ namespace {
 
 /// What the folder names is there after a power failure.
 status sync_folder(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool good = folder >= 0 && ::fsync(folder) == 0;
-  const int why = errno;
-  if (folder >= 0) ::close(folder);
-  if (!good) return error{errc::io, "cannot write '" + path + "': " + std::strerror(why), {}};
+  const measure::descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::fsync(folder.get()) != 0)
+    return error{errc::io, "cannot write '" + path + "': " + std::strerror(errno), {}};
   return {};
 }
 
