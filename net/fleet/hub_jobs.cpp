@@ -78,13 +78,13 @@ void hub::impl::set_audience(const open_job& j) {
   std::vector<follower> loud;
   for (const auto& f : j.followers)
     if (f.output) loud.push_back(f);
-  for (const auto& t : j.tasks) {
-    server->loud(t.of, !loud.empty());
+  for (const auto& of : j.packed) {
+    server->loud(of, !loud.empty());
     const std::lock_guard guard(lock);
     if (loud.empty())
-      hearers.erase(t.of.get());
+      hearers.erase(of.get());
     else
-      hearers[t.of.get()].of = loud;
+      hearers[of.get()].of = loud;
   }
 }
 
@@ -267,6 +267,8 @@ bool hub::impl::begin(open_job& j) {
     if (!made) return stay_or_give_up(j, made.err());
     requests.push_back(std::move(*made));
   }
+  // Before anything of it can be ordered: what the very first runs say is heard too.
+  set_audience(j);
   if (j.budget) {
     auto whole = engine->tune_together({requests, *j.budget, terms_of(j)});
     if (!whole) return stay_or_give_up(j, whole.err());
@@ -281,7 +283,6 @@ bool hub::impl::begin(open_job& j) {
     }
   }
   j.since = now();
-  set_audience(j);
   return true;
 }
 
