@@ -6,7 +6,7 @@ namespace attune::cli {
 
 namespace {
 
-/// What is completed of a command: its options by their long names.
+/// What is completed of a command: its options by their long names. They point into `of`.
 std::vector<std::pair<std::string, const option_spec*>> long_names(const std::vector<option_spec>& of) {
   std::vector<std::pair<std::string, const option_spec*>> out;
   for (const auto& o : of)
@@ -14,13 +14,15 @@ std::vector<std::pair<std::string, const option_spec*>> long_names(const std::ve
       if (name.starts_with("--")) out.emplace_back(name, &o);
   return out;
 }
+void long_names(std::vector<option_spec>&&) = delete;
 
 std::string words_for_shell(const command_spec& of) {
   std::string out;
   const auto add = [&out](const std::string& word) { out += (out.empty() ? "" : " ") + word; };
   for (const auto& c : of.below) add(c.name);
   for (const auto& [name, o] : long_names(of.options)) add(name);
-  for (const auto& [name, o] : long_names(common_options(of))) add(name);
+  const auto common = common_options(of);
+  for (const auto& [name, o] : long_names(common)) add(name);
   return out;
 }
 
@@ -79,7 +81,8 @@ std::string zsh_commands(const command_spec& of) {
 std::string zsh_options(const command_spec& of) {
   std::vector<std::pair<std::string, std::string>> all;
   for (const auto& [name, o] : long_names(of.options)) all.emplace_back(name, o->about);
-  for (const auto& [name, o] : long_names(common_options(of))) all.emplace_back(name, o->about);
+  const auto common = common_options(of);
+  for (const auto& [name, o] : long_names(common)) all.emplace_back(name, o->about);
   return zsh_list("options", all) + "if [[ $PREFIX == -* ]]; then _describe -o option options; else _files; fi\n";
 }
 
