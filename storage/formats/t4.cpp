@@ -233,8 +233,9 @@ status write_t4(const selection& from, sink& to, losses& lost) {
     if (m != nullptr && samples)
       for (const double s : m->samples) run += s;
     // What was measured need not be time that was spent: a program may say any number.
-    const auto rest = std::max(nanoseconds(0), o.phases.run - from_seconds(run));
-    if (o.phases.run < from_seconds(run)) lost.add("run times shorter than their samples");
+    const auto spent = std::max(nanoseconds(0), from_seconds(run));
+    const auto rest = o.phases.run > spent ? o.phases.run - spent : nanoseconds(0);
+    if (o.phases.run < spent) lost.add("run times shorter than their samples");
     write_nanoseconds(o.phases.build.count(), 0, out);
     out += ", \"search_algorithm\": ";
     write_nanoseconds(o.phases.search.count(), 0, out);
