@@ -55,10 +55,12 @@ public:
   /// the time of the greeting. `then` hears how it went (timed_out: not in time), once, but after close().
   template <class Role>
   void shake_hands(Role role, std::function<void(const asio::error_code&)> then) {
-    shaken_ = std::move(then);
+    // The loop's, not the connection's own: `then` may hold the connection, and goes with the loop.
+    const auto held = std::make_shared<shaken>(std::move(then));
+    shaken_ = held;
     watch(limits_.handshake, "the greeting did not come in time");
-    stream_.async_handshake(role, [self = this->shared_from_this()](const asio::error_code& ec) {
-      if (const auto told = std::exchange(self->shaken_, nullptr); told && !self->closed_) told(ec);
+    stream_.async_handshake(role, [self = this->shared_from_this(), held](const asio::error_code& ec) {
+      if (const auto told = std::exchange(*held, nullptr); told && !self->closed_) told(ec);
     });
   }
 
@@ -104,7 +106,7 @@ public:
     asio::post(stream_.get_executor(), [self = this->shared_from_this()] {
       self->take_ = nullptr;
       self->end_ = nullptr;
-      self->shaken_ = nullptr;
+      self->take_shaken();
     });
   }
 
@@ -115,12 +117,19 @@ public:
   Stream& stream() noexcept { return stream_; }
 
 private:
+  using shaken = std::function<void(const asio::error_code&)>;
+
+  shaken take_shaken() {
+    const auto held = shaken_.lock();
+    return held ? std::exchange(*held, nullptr) : nullptr;
+  }
+
   void finish(const char* why) {
     if (closed_) return;
     auto end = std::exchange(end_, nullptr);
-    auto shaken = std::exchange(shaken_, nullptr);
+    const auto then = take_shaken();
     close();
-    if (shaken) shaken(asio::error::timed_out);
+    if (then) then(asio::error::timed_out);
     if (end) end(error{errc::network, why, {}});
   }
 
@@ -214,7 +223,7 @@ private:
   asio::basic_waitable_timer<Clock> in_timer_, out_timer_;
   take take_;
   ended end_;
-  std::function<void(const asio::error_code&)> shaken_;
+  std::weak_ptr<shaken> shaken_;
   std::shared_ptr<void> until_established_, until_closed_;
   std::unique_ptr<char[]> in_ = std::make_unique_for_overwrite<char[]>(in_bytes);
   std::string now_, next_;

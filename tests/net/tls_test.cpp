@@ -431,4 +431,22 @@ BOOST_AUTO_TEST_CASE(the_deadline_covers_the_handshake_and_the_greeting) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(who_shakes_hands_goes_with_the_loop) {
+  using local = asio::local::stream_protocol::socket;
+  using stream = asio::ssl::stream<local>;
+  const auto server = of(identity());
+  std::weak_ptr<connection<stream>> left;
+  {
+    live world;
+    local mine(world.loop), other(world.loop);
+    asio::local::connect_pair(mine, other);
+    const auto one =
+        std::make_shared<connection<stream>>(stream(std::move(mine), server->context), connection_limits());
+    left = one;
+    one->shake_hands(asio::ssl::stream_base::server, [one](const asio::error_code&) {});
+    world.turn();
+  }
+  BOOST_TEST(left.expired());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
