@@ -187,18 +187,7 @@ std::pair<int, rlim_t> read_limit(const std::string& text) {
   const auto bad = [&](const std::string& want) {
     return usage_fault{"--limit " + name + " must be " + want + ", not '" + most + "'"};
   };
-  const auto size = [&]() -> rlim_t {
-    constexpr std::string_view units = "KMGT";
-    std::string digits = most;
-    unsigned shift = 0;
-    if (const auto at = digits.empty() ? units.npos : units.find(digits.back()); at != units.npos) {
-      shift = 10 * (static_cast<unsigned>(at) + 1);
-      digits.pop_back();
-    }
-    const auto n = parse_integer(digits);
-    if (!n || *n < 1 || *n > (std::int64_t{1} << (62 - shift))) throw bad("a size, such as 512M or 4G");
-    return static_cast<rlim_t>(*n) << shift;
-  };
+  const auto size = [&]() -> rlim_t { return read_size("--limit " + name, most); };
   const auto count = [&]() -> rlim_t {
     const auto n = parse_integer(most);
     if (!n || *n < 1 || *n > 1'000'000'000) throw bad("a number");

@@ -116,4 +116,8 @@ Number read_count(const std::string& option, const std::string& text, Number lea
   return n;
 }
 
+/// Bytes: a whole number from 1 on, with K, M, G or T behind it where it counts those (of 1024). Throws usage_fault
+/// that names `option`.
+std::uint64_t read_size(const std::string& option, const std::string& text);
+
 } // namespace attune::cli

@@ -159,6 +159,7 @@ struct doctor_options {
 struct hub_options {
   std::string listen; ///< ADDR:PORT
   how_many builders;
+  std::optional<std::uint64_t> memory;  ///< bytes of results that are kept at hand
   std::string certificate, key;         ///< the user's own, PEM; empty: one made at the first start
   bool plain = false;                   ///< lets everybody do without TLS
   bool no_tokens = false;               ///< lets everybody in

@@ -1,4 +1,5 @@
 #include "cli/commands.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -59,6 +60,20 @@ void hub_words::add(command_spec& to, const std::string& about, bool needed) {
   to.value("--token-file", "FILE", token_file, "Who this is: a file with a token (attune token create)");
   to.value("--ca-file", "FILE", ca_file, "Know the hub by this CA, in place of or beside the token's fingerprint");
   to.flag("--plain", plain, "Without TLS, also off this machine");
+}
+
+std::uint64_t read_size(const std::string& option, const std::string& text) {
+  constexpr std::string_view units = "KMGT";
+  std::string digits = text;
+  unsigned shift = 0;
+  if (const auto at = digits.empty() ? units.npos : units.find(digits.back()); at != units.npos) {
+    shift = 10 * (static_cast<unsigned>(at) + 1);
+    digits.pop_back();
+  }
+  const auto n = parse_integer(digits);
+  if (!n || *n < 1 || *n > (std::int64_t{1} << (62 - shift)))
+    throw usage_fault{option + " must be a size, such as 512M or 4G, not '" + text.substr(0, 60) + "'"};
+  return static_cast<std::uint64_t>(*n) << shift;
 }
 
 std::vector<std::pair<std::string, std::string>> read_labels(const std::string& device,

@@ -114,6 +114,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
   how.store = store;
   how.open_store = [](const std::string& folder) { return net::open_shared(folder); };
   how.builders = options.builders;
+  if (options.memory) how.remembered = *options.memory;
   if (tokens) {
     how.wire.admit = [&](const std::string& id, const std::string& secret,
                          const std::string& peer) -> std::optional<net::fleet::pass> {
@@ -254,7 +255,7 @@ int run_hub(const hub_options& options, const std::string& store, output& io) {
 
 command_spec hub_command() {
   struct words {
-    std::string listen, certificate, key, builders, dashboard;
+    std::string listen, certificate, key, builders, memory, dashboard;
     bool plain = false, no_tokens = false;
   };
   const auto w = std::make_shared<words>();
@@ -266,6 +267,8 @@ command_spec hub_command() {
   c.flag("--plain", w->plain, "Let peers off this machine do without TLS too");
   c.flag("--no-tokens", w->no_tokens, "Let everybody in");
   c.value("--builders", "N", w->builders, "Builds at once on this machine (one for each core)");
+  c.value("--memory", "SIZE", w->memory,
+          "Results that are kept at hand in memory (192M); others are read from the store where they are asked for");
   c.flag("--dashboard", w->dashboard, "Show the fleet in a browser; --dashboard=ADDR:PORT says where it is served");
   c.more = R"(Agents offer the slots, this machine builds. A job whose target no device serves ends
 after ten seconds with what there is; one that has lost its devices, after two minutes.
@@ -291,6 +294,7 @@ address is given; then it wants the token of the printed URL.
       if (const auto good = web::parse_listen(*o.dashboard); !good)
         throw usage_fault{"--dashboard: " + good.err().message};
     }
+    if (!w->memory.empty()) o.memory = read_size("--memory", w->memory);
     if (!w->builders.empty()) o.builders = read_count<std::uint32_t>("--builders", w->builders, 1, 4096);
     return o;
   };

@@ -341,6 +341,7 @@ result<std::unique_ptr<hub>> hub::start(asio::io_context& loop, hub_options opti
   how.store = i->options.store;
   how.open_store = i->options.open_store;
   how.builders = i->options.builders;
+  how.cache.hot_bytes = i->options.remembered;
   how.make_builder = i->options.make_builder;
   how.apart = true;
   how.share_time = true;

@@ -24,7 +24,8 @@ struct rendered {
 struct hub_options {
   std::string store;                                                                          ///< the folder
   std::function<result<std::unique_ptr<storage::store_port>>(const std::string&)> open_store; ///< as the engine's
-  how_many builders; ///< builds at once on this machine
+  how_many builders;                                            ///< builds at once on this machine
+  std::uint64_t remembered = storage::cache_limits{}.hot_bytes; ///< bytes of results that lie in memory
   fleet_server_options wire;
   /// How long a job waits for a device that serves it before it is refused, with what there is; and how long one that
   /// is under way goes on without one.

@@ -62,6 +62,19 @@ BOOST_AUTO_TEST_CASE(reads_how_an_agent_confines_what_it_runs) {
   BOOST_TEST(wrong({"--limit", "files=9"}).find("--confine") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(reads_how_much_a_hub_may_remember) {
+  const auto memory = [](const std::string& text) {
+    return std::get<hub_options>(good({"hub", "--listen", "h:1", "--memory", text}).command).memory;
+  };
+  BOOST_TEST(!std::get<hub_options>(good({"hub", "--listen", "h:1"}).command).memory);
+  BOOST_TEST(*memory("16M") == std::uint64_t{16} << 20);
+  BOOST_TEST(*memory("2T") == std::uint64_t{2} << 40);
+  BOOST_TEST(*memory("1") == 1u);
+  for (const auto* bad : {"", "M", "16MB", "-1", "0", "1.5G", "99999999999T"})
+    BOOST_TEST(
+        refusal({"hub", "--listen", "h:1", std::string("--memory=") + bad}).find("--memory") != std::string::npos, bad);
+}
+
 BOOST_AUTO_TEST_CASE(reads_every_option_of_tune) {
   const auto line = good({"tune",
                           "a.yaml",

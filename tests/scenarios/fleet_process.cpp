@@ -12,9 +12,11 @@ std::unique_ptr<process> fleet_process::start(const words& prefix, const words& 
   return at_.start_behind(all, arguments, extra);
 }
 
-void fleet_process::launch_hub(const words& prefix, const process::environment& extra) {
+void fleet_process::launch_hub(const words& prefix, const process::environment& extra, const words& more) {
   hub_.reset();
-  hub_ = start(prefix, {"hub", "--listen", address_}, extra);
+  words all{"hub", "--listen", address_};
+  all.insert(all.end(), more.begin(), more.end());
+  hub_ = start(prefix, all, extra);
 }
 
 bool fleet_process::listens(milliseconds limit) {

@@ -23,7 +23,7 @@ public:
   /// From now on everybody is started behind these words (`setpriv …`), which stand before any other prefix.
   void run_as(words user) { user_ = std::move(user); }
   /// Starts it and does not wait; the one before is killed where it still runs.
-  void launch_hub(const words& prefix = {}, const process::environment& extra = {});
+  void launch_hub(const words& prefix = {}, const process::environment& extra = {}, const words& more = {});
   /// Waits until it listens; false where it ends before, or does not within `limit`.
   bool listens(milliseconds limit = std::chrono::seconds(30));
   process& hub() { return *hub_; }

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t soak_job_trials = 150;
+constexpr std::size_t soak_job_trials = 60;
 
 struct soak_use {
   double memory_mb = 0, descriptors = 0, threads = 0;
@@ -82,7 +82,8 @@ public:
   }
 
   void play() {
-    fleet_.launch_hub();
+    // So that what is to be full is full long before the end.
+    fleet_.launch_hub({}, {}, {"--memory", "16M"});
     must(fleet_.listens(), "the hub does not listen: " + fleet_.hub().err());
     for (std::size_t i = 0; i < agents_.size(); ++i) come(i);
     double next = 0;
