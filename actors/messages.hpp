@@ -276,6 +276,7 @@ class event_list {
 public:
   using const_iterator = std::vector<event>::const_iterator;
   event_list() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): it is what the vector was, for good
   event_list(std::vector<event> all) : all_(std::make_shared<const std::vector<event>>(std::move(all))) {}
   event_list(std::initializer_list<event> all) : event_list(std::vector<event>(all)) {}
 
