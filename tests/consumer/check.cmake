@@ -1,5 +1,5 @@
 # Builds tests/consumer outside the tree and runs it; against what is installed examples/message_test too.
-#   HOW: installed | subdirectory (configured only)
+#   HOW: installed | subdirectory (configured only)     FLAGS: of the compiler
 set(place ${BUILD}/consumer_${HOW})
 file(REMOVE_RECURSE ${place})
 file(MAKE_DIRECTORY ${place})
@@ -12,7 +12,7 @@ function(run)
 endfunction()
 file(COPY ${SOURCE}/tests/consumer DESTINATION ${place})
 file(COPY ${SOURCE}/examples/message_test DESTINATION ${place})
-set(options -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER})
+set(options -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}")
 set(configure ${CMAKE_COMMAND} ${options} -S ${place}/consumer -B ${place}/build)
 if(HOW STREQUAL installed)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${place}/prefix --component library)

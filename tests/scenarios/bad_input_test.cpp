@@ -8,6 +8,7 @@
 
 using namespace attune::testing;
 using namespace std::chrono_literals;
+using namespace std::string_view_literals;
 
 namespace {
 
@@ -55,7 +56,7 @@ std::string spec(const std::string& parameters, const std::string& more = {}) {
   return "task: t\nparameters:\n" + parameters + more + "run: {command: \"touch ran; echo 1\"}\n";
 }
 
-constexpr std::string_view png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\2\0\0\0\x90wS\xde", 37);
+constexpr auto png = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\2\0\0\0\x90wS\xde"sv;
 
 } // namespace
 
