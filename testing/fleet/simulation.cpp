@@ -269,11 +269,13 @@ private:
 
   void kill_hub(nanoseconds lasts, bool power = false) {
     if (!hub_) return;
-    for (const auto wire : wires())
+    for (const auto wire : wires()) {
+      must_let_go(wire);
       if (rng_.chance(0.2))
         net_.freeze(wire); // the machine is gone, not the process alone
       else
         net_.cut(wire);
+    }
     disk_.dies(power);
     hub_.reset();
     disk_.comes_back();
@@ -544,6 +546,17 @@ private:
     });
   }
 
+  /// An agent that sees its connection end ends at once what was built and run for it.
+  void must_let_go(wire_id wire) {
+    auto* m = machine_of(wire);
+    if (m == nullptr || !m->is_let_in()) return;
+    time_.after(150ms, [this, wire, m, lives = m->lives(), stalls = stalls_] {
+      if (m->lives() != lives || m->wire() != wire || stalls_ != stalls || m->stalled()) return;
+      if (net_.closed(wire, side::there) && !m->heeds())
+        books_.broken("a lost lease ends", m->place() + " goes on without its connection");
+    });
+  }
+
   void let_in(machine& m) {
     // Of two that are alive at one time under one name the first stays.
     for (const auto& other : machines_) {
@@ -601,6 +614,7 @@ private:
     }
     case kind::link_cut:
       struck_.insert(wire);
+      must_let_go(wire);
       return net_.cut(wire);
     case kind::link_half_closed:
       if (wire == 0) return;
