@@ -3,6 +3,7 @@
 #include "cli/json.hpp"
 #include "cli/load.hpp"
 #include "cli/new_file.hpp"
+#include "core/file.hpp"
 #include "storage/spec_reader.hpp"
 
 #include <sys/stat.h>
@@ -13,7 +14,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <ostream>
 #include <unistd.h>
 
@@ -31,10 +31,9 @@ result<std::string> whole_source(const std::string& path) {
   if (!fs::is_regular_file(path, ec)) return error{errc::invalid_spec, "there is no such file", path};
   if (fs::file_size(path, ec) > source_bytes_most)
     return error{errc::invalid_spec, "is larger than 4 MB: no source that a person wrote", path};
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad() || !file.is_open()) return error{errc::io, "cannot be read", path};
-  if (text.find('\0') != std::string::npos)
+  auto text = file_contents(path, source_bytes_most);
+  if (!text) return error{errc::io, "cannot be read: " + text.err().message, path};
+  if (text->find('\0') != std::string::npos)
     return error{errc::invalid_spec, "is binary: no source and no T1 file", path};
   return text;
 }

@@ -1,5 +1,6 @@
 #include "cli/machine.hpp"
 
+#include "core/file.hpp"
 #include "core/target.hpp"
 #include "core/text.hpp"
 #include "measure/counters.hpp"
@@ -9,7 +10,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sched.h>
 
 namespace attune::cli {
@@ -20,11 +20,9 @@ namespace fs = std::filesystem;
 
 /// The trimmed text of a small file; none where it cannot be read.
 std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) return std::nullopt;
-  return std::string(trim(text));
+  const auto text = file_contents(path, std::uint64_t{1} << 20);
+  if (!text) return std::nullopt;
+  return std::string(trim(*text));
 }
 
 /// `0-3,8` as numbers of processors.

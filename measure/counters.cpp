@@ -1,5 +1,6 @@
 #include "measure/counters.hpp"
 
+#include "core/file.hpp"
 #include "core/spec.hpp"
 #include "core/text.hpp"
 #include "measure/descriptor.hpp"
@@ -10,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace attune::measure {
 
@@ -45,8 +45,8 @@ const event* find(std::string_view name) noexcept {
 }
 
 std::string words_of(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  auto text = file_contents(path, 65536);
+  return text ? *std::move(text) : std::string();
 }
 
 } // namespace

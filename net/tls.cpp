@@ -1,5 +1,6 @@
 #include "net/tls.hpp"
 
+#include "core/file.hpp"
 #include "net/address.hpp"
 #include "net/tcp.hpp"
 #include "net/tls_stream.hpp"
@@ -21,8 +22,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 namespace attune::net {
@@ -110,9 +109,9 @@ result<std::string> contents(const std::string& path, bool secret) {
   if (secret && (s.st_mode & 0007) != 0)
     return error{
         errc::io, "the key '" + path + "' is open to every user: what is in it may be known; chmod 600 it", {}};
-  std::ifstream in(path, std::ios::binary);
-  std::string out((std::istreambuf_iterator<char>(in)), {});
-  if (!in || out.size() > pem_most) return error{errc::io, "cannot read '" + path + "'", {}};
+  auto out = file_contents(path, pem_most + 1);
+  if (!out) return error{errc::io, "cannot read '" + path + "': " + out.err().message, {}};
+  if (out->size() > pem_most) return error{errc::io, "'" + path + "' is too large for what it is to be", {}};
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "storage/spec_tree.hpp"
 
+#include "core/file.hpp"
+
 #include <sys/stat.h>
 
 #include <array>
@@ -131,10 +133,6 @@ std::size_t first_bad_byte(std::string_view text) {
   return std::string_view::npos;
 }
 
-struct file_closer {
-  void operator()(std::FILE* f) const noexcept { std::fclose(f); }
-};
-
 std::string too_large() {
   return "is larger than " + std::to_string(spec_limits::bytes >> 20) + " MB; no spec file is";
 }
@@ -161,17 +159,9 @@ result<std::string> read_text_file(const std::string& path) {
   if (S_ISDIR(about.st_mode)) return refuse("is a folder, not a spec file");
   if (S_ISREG(about.st_mode) && static_cast<std::uint64_t>(about.st_size) > spec_limits::bytes)
     return refuse(too_large());
-  const std::unique_ptr<std::FILE, file_closer> in(std::fopen(path.c_str(), "rbe"));
-  if (!in) return refuse(std::string("cannot be read: ") + std::strerror(errno));
-  std::string text;
-  std::array<char, 65536> block{};
-  for (;;) {
-    const auto got = std::fread(block.data(), 1, block.size(), in.get());
-    text.append(block.data(), got);
-    if (text.size() > spec_limits::bytes) return refuse(too_large());
-    if (got < block.size()) break;
-  }
-  if (std::ferror(in.get()) != 0) return refuse(std::string("cannot be read: ") + std::strerror(errno));
+  auto text = file_contents(path, spec_limits::bytes + 1);
+  if (!text) return refuse("cannot be read: " + text.err().message);
+  if (text->size() > spec_limits::bytes) return refuse(too_large());
   return text;
 }
 

@@ -37,10 +37,9 @@ struct gate {
   std::optional<machine_slot::turn> turn;
   machine_slot::callback opener() {
     return [this](machine_slot::turn t) {
-      {
-        const std::lock_guard guard(lock);
-        turn = t;
-      }
+      // Who waits may end the gate as soon as it can.
+      const std::lock_guard guard(lock);
+      turn = t;
       came.notify_all();
     };
   }

@@ -1,6 +1,7 @@
 // What the tests of measure/ share: a task from a few words, a process and its end, a trial built and run.
 #pragma once
 
+#include "core/file.hpp"
 #include "core/task.hpp"
 #include "measure/executor.hpp"
 #include "measure/process_tree.hpp"
@@ -9,6 +10,7 @@
 #include <boost/test/unit_test.hpp>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -121,11 +123,10 @@ inline std::vector<pid_t> processes_with(const std::string& text) {
   std::vector<pid_t> out;
   for (const auto& entry : list_processes()) {
     if (entry.dead()) continue;
-    std::ifstream file("/proc/" + std::to_string(entry.pid) + "/cmdline", std::ios::binary);
-    std::string line{std::istreambuf_iterator<char>(file), {}};
-    for (char& c : line)
-      if (c == '\0') c = ' ';
-    if (line.find(text) != std::string::npos) out.push_back(entry.pid);
+    auto line = file_contents("/proc/" + std::to_string(entry.pid) + "/cmdline", std::uint64_t{1} << 20);
+    if (!line) continue; // it has gone
+    std::replace(line->begin(), line->end(), '\0', ' ');
+    if (line->find(text) != std::string::npos) out.push_back(entry.pid);
   }
   return out;
 }

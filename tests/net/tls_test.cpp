@@ -328,6 +328,7 @@ BOOST_AUTO_TEST_CASE(files_of_ones_own) {
   BOOST_TEST(says(why(certificate, tmp.write("shown.pem", id.key, 0644)), "chmod 600"));
   BOOST_TEST(says(why(tmp.write("old.pem", old.certificates), tmp.write("oldkey.pem", old.key)), "has expired on"));
   BOOST_TEST(says(why(tmp.path + "/none", key), "No such file"));
+  BOOST_TEST(says(why(tmp.path, key), "Is a directory"));
 }
 
 BOOST_AUTO_TEST_CASE(plain_and_tls_at_the_wrong_door_are_told_apart) {
