@@ -579,7 +579,13 @@ private:
     switch (f.what) {
     case kind::agent_killed:
       if (!m.alive()) return;
-      net_.cut(m.wire());
+      if (f.at.count() % 3 == 0) { // the machine is gone, not the process alone
+        struck_.insert(m.wire());
+        must_be_noticed(m.wire());
+        net_.freeze(m.wire());
+      } else {
+        net_.cut(m.wire());
+      }
       m.kill();
       return back_after(m, f.lasts);
     case kind::disk_spoils:
