@@ -58,10 +58,9 @@ struct ear {
   std::vector<storage::claim_answer> heard;
   explicit ear(storage::store_port& p) {
     p.listen([this](std::vector<storage::claim_answer> a) {
-      {
-        const std::lock_guard guard(lock);
-        heard.insert(heard.end(), a.begin(), a.end());
-      }
+      // Who waits may end this as soon as it can.
+      const std::lock_guard guard(lock);
+      heard.insert(heard.end(), a.begin(), a.end());
       came.notify_all();
     });
   }
@@ -351,10 +350,9 @@ struct mourner {
   std::vector<digest> heard;
   explicit mourner(storage::store_port& p) {
     p.on_forgotten([this](std::vector<digest> tasks) {
-      {
-        const std::lock_guard guard(lock);
-        heard.insert(heard.end(), tasks.begin(), tasks.end());
-      }
+      // Who waits may end this as soon as it can.
+      const std::lock_guard guard(lock);
+      heard.insert(heard.end(), tasks.begin(), tasks.end());
       came.notify_all();
     });
   }
