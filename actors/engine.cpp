@@ -24,6 +24,8 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <latch>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -56,6 +58,16 @@ struct quiet_config : caf::actor_system_config {
     });
   }
 };
+
+/// Throws std::system_error where so many threads cannot be had as an actor system begins: CAF 0.17.6 does not survive
+/// that one of its own is refused, for what it has made by then cannot be destroyed.
+void need_threads() {
+  constexpr int of_an_actor_system = 6;
+  std::latch over(1);
+  std::vector<std::jthread> all;
+  const std::shared_ptr<void> at_the_end(nullptr, [&](void*) { over.count_down(); });
+  for (int i = 0; i < of_an_actor_system; ++i) all.emplace_back([&] { over.wait(); });
+}
 
 watcher_actor::behavior_type watcher(watcher_actor::pointer, std::function<void(const event_batch&)> watch) {
   return {[watch = std::move(watch)](atom::note, const event_batch& batch) { watch(batch); }};
@@ -287,6 +299,7 @@ result<std::unique_ptr<engine>> engine::start(engine_options options) {
       i->system = i->options.host;
     } else {
       i->config = std::make_unique<quiet_config>();
+      need_threads();
       i->own = std::make_unique<caf::actor_system>(*i->config);
       i->system = i->own.get();
     }

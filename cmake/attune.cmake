@@ -79,7 +79,7 @@ function(attune_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  if(ATTUNE_SANITIZE)
+  if(ATTUNE_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug") # with coverage
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 10")
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
