@@ -1,10 +1,11 @@
 #include "core/task.hpp"
 
 #include "core/fields.hpp"
+#include "core/file.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <cstdint>
+#include <limits>
 
 namespace attune {
 
@@ -57,13 +58,11 @@ status add_contents(std::string& out, const task_spec& spec, std::vector<std::st
   std::sort(names.begin(), names.end());
   for (const auto& name : names) {
     const std::string path = name.starts_with('/') || spec.directory.empty() ? name : spec.directory + "/" + name;
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream contents;
-    // An empty file makes the stream operator fail by its own rule; only a file that cannot be read is an error.
-    if (!in || (in.peek() != std::ifstream::traits_type::eof() && !(contents << in.rdbuf())) || in.bad())
+    const auto contents = file_contents(path, std::numeric_limits<std::uint64_t>::max());
+    if (!contents)
       return error{errc::invalid_spec, "cannot read the file '" + path + "' named under " + key, spec.file};
     field(out, what + ".name", name);
-    field(out, what + ".sha256", sha256(contents.view()).hex());
+    field(out, what + ".sha256", sha256(*contents).hex());
   }
   return {};
 }

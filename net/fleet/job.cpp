@@ -1,5 +1,6 @@
 #include "net/fleet/job.hpp"
 
+#include "core/file.hpp"
 #include "measure/descriptor.hpp"
 #include "net/fleet/fleet_messages.hpp"
 #include "net/manifest.hpp"
@@ -11,8 +12,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <limits>
 #include <unistd.h>
 
 namespace attune::net::fleet {
@@ -48,11 +48,9 @@ status write_file(const std::string& path, const std::string& text) {
 }
 
 std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::ostringstream out;
-  if (in.peek() != std::ifstream::traits_type::eof()) out << in.rdbuf();
-  return out.str();
+  auto text = file_contents(path, std::numeric_limits<std::uint64_t>::max());
+  if (!text) return std::nullopt;
+  return *std::move(text);
 }
 
 } // namespace
